@@ -1,0 +1,1 @@
+# Installation and export: see the tools and CI

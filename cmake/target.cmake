@@ -1,0 +1,29 @@
+# Warnings, sanitizers and language flags of everything that is ours, as one usage requirement.
+add_library(tutti_build INTERFACE)
+target_compile_options(tutti_build INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+if(TUTTI_SANITIZE)
+  target_compile_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE})
+endif()
+
+# tutti_library(NAME SOURCES ... USES targets...): one folder of src/ as an object library.
+function(tutti_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(tutti_${name} OBJECT ${ARG_SOURCES})
+  set_target_properties(tutti_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(tutti_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_link_libraries(tutti_${name} PUBLIC ${ARG_USES} PRIVATE tutti_build)
+endfunction()
+
+# tutti_test(NAME SOURCES ... USES targets... LABELS ...): one GoogleTest program, each case a ctest test.
+function(tutti_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest GTest::gtest_main tutti_build)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,173 @@
+// Start here. A Communicator is an ordered group of ranks that make the same calls in the same order.
+//
+//   auto world = tutti::Communicator::from_env();            // started by `tutti run -n 4 ./prog`, torchrun, mpirun, srun
+//   world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tutti/error.h"
+#include "tutti/settings.h"
+#include "tutti/store.h"
+#include "tutti/types.h"
+
+namespace tutti {
+
+namespace runtime {
+class Group;
+class Operation;
+class SymmetricMemory;
+}  // namespace runtime
+
+// A pointer and where it points. Host memory converts implicitly.
+struct ConstBuffer {
+  ConstBuffer(const void* data) : data(data) {}
+  ConstBuffer(const void* data, MemoryKind memory, int device) : data(data), memory(memory), device(device) {}
+  const void* data;
+  MemoryKind memory = MemoryKind::host;
+  int device = -1;
+};
+struct Buffer {
+  Buffer(void* data) : data(data) {}
+  Buffer(void* data, MemoryKind memory, int device) : data(data), memory(memory), device(device) {}
+  operator ConstBuffer() const { return {data, memory, device}; }
+  void* data;
+  MemoryKind memory = MemoryKind::host;
+  int device = -1;
+};
+
+// How a call is to be done. Every rank must pass the same values (they are part of what is checked), except `stream`.
+struct CallOptions {
+  Algorithm algorithm = Algorithm::automatic;
+  Order order = Order::canonical;
+  void* stream = nullptr;  // a cudaStream_t; anything but nullptr is refused with Error{unsupported} at present
+};
+
+// A started operation. Movable; waits for the operation in its destructor (errors are then dropped).
+// Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned.
+class Work {
+ public:
+  Work();
+  Work(Work&&) noexcept;
+  Work& operator=(Work&&) noexcept;
+  ~Work();
+
+  // Advances whatever can be advanced without blocking; true once the operation is complete. Throws like wait().
+  bool test();
+
+  // Blocks until the operation is complete. Throws the operation's Error; calling it again throws the same again.
+  void wait();
+
+ private:
+  friend class Communicator;
+  explicit Work(std::shared_ptr<runtime::Operation> operation);
+  std::shared_ptr<runtime::Operation> operation_;
+};
+
+// Memory that every rank of this host maps, so that peers read and write it directly. Valid as long as the Memory lives.
+class Memory {
+ public:
+  Memory();
+  Memory(Memory&&) noexcept;
+  Memory& operator=(Memory&&) noexcept;
+  ~Memory();
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  std::span<T> as() const { return {static_cast<T*>(data_), bytes_ / sizeof(T)}; }
+
+ private:
+  friend class Communicator;
+  std::shared_ptr<runtime::SymmetricMemory> owner_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Thread safety: calls on one communicator must come from one thread at a time, in the same order on every rank;
+// different communicators may be used from different threads at once.
+//
+// Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
+// A rank's buffers are untouched by peers once its call has returned.
+//
+// Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is sent.
+// Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same error.
+// A blocking call never waits longer than Settings::timeout for a peer.
+class Communicator {
+ public:
+  // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have joined.
+  static Communicator from_env();
+  static Communicator join(const Settings& settings);
+
+  // Joins through the caller's own store; settings.rank and .size say who. master_address and master_port are ignored.
+  static Communicator join(const Settings& settings, Store& store);
+
+  // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error.
+  // transport: "inproc" (the simplest; for tests and for reading), "shm" or "tcp".
+  static void run_threads(int ranks, const std::function<void(Communicator&)>& body, const std::string& transport = "inproc");
+
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();  // leaves; blocks at most Settings::connect_timeout
+
+  int rank() const;
+  int size() const;
+
+  // out[0, count) on every rank = the reduction over all ranks of in[0, count).
+  void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+
+  // out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count); in holds size() * count.
+  // In place: out == in + rank() * count.
+  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+
+  // out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r; out holds size() * count.
+  // In place: in == out + rank() * count.
+  void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+
+  // buffer[0, count) on every rank = that of rank `root`.
+  void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+
+  // Returns once every rank has entered.
+  void barrier(const CallOptions& options = {});
+
+  // The same, started: they return at once. Operations of one communicator run in the order they were started; they
+  // advance inside test() and wait() of any Work and inside any blocking call of this process's job.
+  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+  Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  Work start_barrier(const CallOptions& options = {});
+
+  // In place, typed: values[0, size) on every rank.
+  template <class T>
+  void all_reduce(std::span<T> values, Op op, const CallOptions& options = {}) {
+    all_reduce(values.data(), values.data(), values.size(), dtype_of<T>, op, options);
+  }
+  template <class T>
+  void broadcast(std::span<T> values, int root, const CallOptions& options = {}) {
+    broadcast(values.data(), values.size(), dtype_of<T>, root, options);
+  }
+
+  // Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here).
+  // A negative color takes part and gets a communicator of itself alone.
+  Communicator split(int color, int key = 0);
+
+  // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the peers
+  // of this host directly. The start is aligned to 4096. No space is Error{system} on every rank.
+  Memory allocate(std::size_t bytes);
+
+  // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe.
+  void abort(const std::string& reason);
+
+  // The algorithm that a call would use, as the communicator's table says.
+  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;
+
+ private:
+  explicit Communicator(std::shared_ptr<runtime::Group> group);
+  std::shared_ptr<runtime::Group> group_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,41 @@
+// The one exception type of the library.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace tutti {
+
+enum class ErrorCode : std::uint8_t {
+  invalid_argument,  // the caller's own arguments or settings are wrong; the communicator stays usable
+  unsupported,       // well formed, but this build, machine or algorithm cannot do it; the communicator stays usable
+  mismatch,          // two ranks made different calls
+  peer_lost,         // a peer's process died or its connection closed
+  peer_left,         // a peer finished and left while this rank still waits for it
+  timeout,           // a deadline passed
+  unreachable,       // a peer or the master could not be reached
+  refused,           // authentication or admission failed
+  aborted,           // a rank called abort(), or failed elsewhere
+  system,            // the operating system refused something
+};
+
+const char* to_string(ErrorCode code);
+
+// Who, what, where: `what()` is a sentence for a person, the members are for programs. A member that does not apply is -1
+// or empty. Except for invalid_argument and unsupported, an error from a communicator is final: every later call on it
+// throws the same error.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code(code) {}
+  Error(ErrorCode code, const std::string& message, int rank, int peer, std::string operation = {}, int step = -1)
+      : std::runtime_error(message), code(code), rank(rank), peer(peer), operation(std::move(operation)), step(step) {}
+
+  ErrorCode code;
+  int rank = -1;          // the rank that reports
+  int peer = -1;          // the rank that it is about
+  std::string operation;  // "all_reduce #412 (float32 x 1048576, sum)"
+  int step = -1;          // index in this rank's schedule
+};
+
+}  // namespace tutti

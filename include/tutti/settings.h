@@ -1,0 +1,42 @@
+// Everything that can be set about joining and waiting, as a value. One function reads it from the environment.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "tutti/types.h"
+
+namespace tutti {
+
+struct Settings {
+  // Who and where. Filled by from_env from the first launcher it recognises (see the README's table).
+  int rank = -1;
+  int size = -1;
+  std::string master_address;     // host name or address of rank 0; empty: ranks meet on this host alone
+  std::uint16_t master_port = 0;
+
+  // Admission. Empty: only processes of the same user on the same host may join.
+  std::string secret;
+
+  // Waiting.
+  std::chrono::milliseconds timeout{600'000};        // a peer that is alive but has not entered the call
+  std::chrono::milliseconds connect_timeout{5'000};  // a peer that cannot be reached, once it is known to exist
+  std::chrono::milliseconds join_timeout{60'000};    // all ranks starting up
+  std::chrono::milliseconds warn_after{10'000};      // first warning about a peer that has not entered the call
+
+  // Network. Nothing listens wider than asked: `interface` is a name ("eth0") or an address; empty means the loopback
+  // for ranks that meet on one host, and the interface that reaches the master otherwise.
+  std::string interface;
+  std::uint16_t port_first = 0;  // ports to listen on, [port_first, port_last]; 0: the system chooses
+  std::uint16_t port_last = 0;
+
+  // "auto": shared memory between ranks of one host, TCP between hosts; "shm" and "tcp" force one (shm across hosts is an error).
+  std::string transport = "auto";
+
+  // Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm.
+  // Throws Error{invalid_argument} that names the variable and what it should look like.
+  static Settings from_env();
+};
+
+}  // namespace tutti

@@ -1,0 +1,39 @@
+// Every algorithm there is, by collective: the table that the runtime, the tools, the tests and README.md share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+#include "tutti/types.h"
+
+namespace tutti {
+
+// All that an algorithm may depend on besides the layout.
+struct Message {
+  int root = 0;    // broadcast
+  int chunks = 1;  // pieces that a slice is pipelined in, where the algorithm pipelines; others use 1
+};
+
+struct AlgorithmEntry {
+  Collective collective;
+  Algorithm algorithm;
+  Schedule (*schedule)(int rank, const Layout& layout, const Message& message);
+  bool canonical;         // keeps the canonical order (a claim that the tests prove or refute)
+  bool several_leaves;    // accepts ranks that hold more than one leaf
+  bool pipelined;         // uses message.chunks
+  std::string_view idea;  // one line
+};
+
+std::span<const AlgorithmEntry> catalogue();
+
+// nullptr where there is none.
+const AlgorithmEntry* find_algorithm(Collective collective, Algorithm algorithm);
+
+// All ranks' schedules. Throws Error{invalid_argument} where the algorithm does not take the layout.
+std::vector<Schedule> build_all(const AlgorithmEntry& entry, const Layout& layout, const Message& message);
+
+}  // namespace tutti

@@ -1,0 +1,60 @@
+// Names and sizes of the vocabulary in tutti/types.h.
+#include "tutti/types.h"
+
+#include <array>
+
+namespace tutti {
+namespace {
+
+constexpr std::array kDTypes{DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int8,
+                             DType::uint8,   DType::int32,   DType::uint32,  DType::int64,    DType::uint64};
+constexpr std::array<std::string_view, kDTypes.size()> kDTypeNames{"float32", "float64", "float16", "bfloat16", "int8",
+                                                                   "uint8",   "int32",   "uint32",  "int64",    "uint64"};
+constexpr std::array<std::size_t, kDTypes.size()> kDTypeSizes{4, 8, 2, 2, 1, 1, 4, 4, 8, 8};
+constexpr std::array kOps{Op::sum, Op::prod, Op::min, Op::max, Op::avg};
+constexpr std::array<std::string_view, kOps.size()> kOpNames{"sum", "prod", "min", "max", "avg"};
+constexpr std::array<std::string_view, 2> kOrderNames{"canonical", "any"};
+constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+constexpr std::array kAlgorithms{Algorithm::one_shot,           Algorithm::two_shot,      Algorithm::sliced_tree,
+                                 Algorithm::recursive_doubling, Algorithm::binomial_tree, Algorithm::ring,
+                                 Algorithm::chain,              Algorithm::dissemination};
+constexpr std::array<std::string_view, kAlgorithms.size() + 1> kAlgorithmNames{
+    "auto", "one_shot", "two_shot", "sliced_tree", "recursive_doubling", "binomial_tree", "ring", "chain", "dissemination"};
+
+template <class Enum, std::size_t n>
+std::optional<Enum> parse(const std::array<std::string_view, n>& names, std::string_view name) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (names[i] == name) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+template <class Enum, std::size_t n>
+std::string_view name_of(const std::array<std::string_view, n>& names, Enum value) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < n ? names[i] : "?";
+}
+
+}  // namespace
+
+std::size_t size_of(DType dtype) { return kDTypeSizes[static_cast<std::size_t>(dtype)]; }
+std::size_t accumulation_size_of(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? 4 : size_of(dtype);
+}
+
+std::string_view to_string(DType dtype) { return name_of(kDTypeNames, dtype); }
+std::string_view to_string(Op op) { return name_of(kOpNames, op); }
+std::string_view to_string(Order order) { return name_of(kOrderNames, order); }
+std::string_view to_string(Collective collective) { return name_of(kCollectiveNames, collective); }
+std::string_view to_string(Algorithm algorithm) { return name_of(kAlgorithmNames, algorithm); }
+
+std::optional<DType> parse_dtype(std::string_view name) { return parse<DType>(kDTypeNames, name); }
+std::optional<Op> parse_op(std::string_view name) { return parse<Op>(kOpNames, name); }
+std::optional<Order> parse_order(std::string_view name) { return parse<Order>(kOrderNames, name); }
+std::optional<Collective> parse_collective(std::string_view name) { return parse<Collective>(kCollectiveNames, name); }
+std::optional<Algorithm> parse_algorithm(std::string_view name) { return parse<Algorithm>(kAlgorithmNames, name); }
+
+std::span<const DType> all_dtypes() { return kDTypes; }
+std::span<const Op> all_ops() { return kOps; }
+std::span<const Algorithm> all_algorithms() { return kAlgorithms; }
+
+}  // namespace tutti

@@ -1,0 +1,34 @@
+// A collective call packed into the 128 bits that travel with every message as its fingerprint. Nothing is hashed: two
+// tags are equal exactly when the calls are, and a tag that arrives says what the peer called.
+//
+//   word 0: sequence 32 | collective 5 | dtype 5 | op 4 | order 2 | algorithm 8 | flags 8
+//   word 1: count 48 | root 16
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "transport/transport.h"
+#include "tutti/types.h"
+
+namespace tutti::runtime {
+
+struct Call {
+  std::uint32_t sequence = 0;  // of this communicator, from 1
+  Collective collective = Collective::barrier;
+  DType dtype = DType::uint8;
+  Op op = Op::sum;
+  Order order = Order::canonical;
+  Algorithm algorithm = Algorithm::automatic;
+  std::uint8_t flags = 0;  // what an internal call is for: 0 a user's, 1 split, 2 allocate
+  std::uint64_t count = 0;
+  std::uint16_t root = 0;
+
+  Tag pack() const;
+  static Call unpack(const Tag& tag);
+};
+
+// "all_reduce #412 (float32 x 1048576, sum)"; a broadcast names its root, a forced algorithm or order is named too.
+std::string describe(const Call& call);
+
+}  // namespace tutti::runtime

@@ -1,0 +1,100 @@
+#include "schedule/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti {
+
+Builder::Builder(int rank, int slices, int chunks, bool exact_slices) {
+  schedule_.rank = rank;
+  schedule_.slices = slices;
+  schedule_.chunks = chunks;
+  schedule_.exact_slices = exact_slices;
+}
+
+Source Builder::local(Region region) { return {kLocal, region, 0, region.space == Space::scratch}; }
+Source Builder::message(int peer, Region shape, bool partial) { return {peer, shape, 0, partial}; }
+
+// In place, input row 0 and output are one memory; in scratch the slice only says a length.
+Region Builder::memory_of(Region region) {
+  if (region.space == Space::output) region.space = Space::input, region.row = 0;
+  if (region.space == Space::scratch) region.slice = 0;
+  return region;
+}
+
+void Builder::wait(StepKind kind, const Lent& lent) {
+  std::uint32_t& waited = (kind == StepKind::wait_send ? sent_waited_ : received_waited_)[lent.peer];
+  if (waited >= lent.message) return;
+  waited = lent.message;
+  schedule_.steps.push_back({.kind = kind, .peer = lent.peer, .message = lent.message});
+}
+
+void Builder::before_read(const Region& region) {
+  const auto posted = receiving_.find(memory_of(region));
+  if (posted == receiving_.end()) return;
+  wait(StepKind::wait_receive, posted->second);
+  receiving_.erase(posted);
+}
+
+void Builder::before_write(const Region& region) {
+  before_read(region);
+  const auto lent = sending_.find(memory_of(region));
+  if (lent == sending_.end()) return;
+  for (const Lent& to : lent->second) wait(StepKind::wait_send, to);
+  sending_.erase(lent);
+}
+
+void Builder::send(int peer, Region from) {
+  before_read(from);
+  schedule_.steps.push_back({.kind = StepKind::send, .peer = peer, .region = from});
+  sending_[memory_of(from)].push_back({peer, ++sent_[peer]});
+}
+
+void Builder::receive(int peer, Region to) {
+  before_read(to);
+  // What is lent to other peers must be back first. What is lent to this very peer need not be: its message is the answer to what
+  // it read (the verifier checks that it is).
+  if (const auto lent = sending_.find(memory_of(to)); lent != sending_.end())
+    for (const Lent& other : lent->second)
+      if (other.peer != peer) wait(StepKind::wait_send, other);
+  schedule_.steps.push_back({.kind = StepKind::receive, .peer = peer, .region = to});
+  receiving_[memory_of(to)] = {peer, ++received_[peer]};
+}
+
+void Builder::reduce(std::vector<Source> sources, Region to, bool finish) {
+  for (const Source& source : sources)
+    if (source.peer == kLocal) before_read(source.region);
+  before_write(to);
+  schedule_.steps.push_back({.kind = StepKind::reduce,
+                             .finish = finish,
+                             .source_count = static_cast<std::uint16_t>(sources.size()),
+                             .region = to,
+                             .first_source = static_cast<std::uint32_t>(schedule_.sources.size())});
+  schedule_.sources.insert(schedule_.sources.end(), sources.begin(), sources.end());
+}
+
+Schedule Builder::build() && { return std::move(schedule_); }
+
+namespace {
+
+// Appends nothing and returns how many nodes cover [lo, hi); joins[last node of a subtree] counts the subtrees that end there.
+void join_subtrees(const std::vector<int>& bounds, int lo, int hi, std::vector<std::uint8_t>& joins) {
+  const auto first = std::lower_bound(bounds.begin(), bounds.end(), lo);
+  if (first != bounds.end() && first + 1 != bounds.end() && *first == lo && *(first + 1) == hi) return;
+  int m = 1;
+  while (m * 2 < hi - lo) m *= 2;
+  join_subtrees(bounds, lo, lo + m, joins);
+  join_subtrees(bounds, lo + m, hi, joins);
+  const auto last = std::lower_bound(bounds.begin(), bounds.end(), hi) - bounds.begin() - 1;
+  ++joins[last];
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> canonical_joins(const std::vector<int>& bounds) {
+  std::vector<std::uint8_t> joins(bounds.size() - 1, 0);
+  if (joins.size() > 1) join_subtrees(bounds, bounds.front(), bounds.back(), joins);
+  return joins;
+}
+
+}  // namespace tutti
