@@ -1,6 +1,6 @@
 # Warnings, sanitizers and language flags of everything that is ours, as one usage requirement.
 add_library(tutti_build INTERFACE)
-target_compile_options(tutti_build INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off)
+target_compile_options(tutti_build INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off)
 if(TUTTI_SANITIZE)
   target_compile_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE})

@@ -19,21 +19,21 @@ namespace tutti {
 
 namespace runtime {
 class Group;
-class Operation;
+class Request;
 class SymmetricMemory;
 }  // namespace runtime
 
 // A pointer and where it points. Host memory converts implicitly.
 struct ConstBuffer {
-  ConstBuffer(const void* data) : data(data) {}
-  ConstBuffer(const void* data, MemoryKind memory, int device) : data(data), memory(memory), device(device) {}
+  ConstBuffer(const void* at) : data(at) {}
+  ConstBuffer(const void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
   const void* data;
   MemoryKind memory = MemoryKind::host;
   int device = -1;
 };
 struct Buffer {
-  Buffer(void* data) : data(data) {}
-  Buffer(void* data, MemoryKind memory, int device) : data(data), memory(memory), device(device) {}
+  Buffer(void* at) : data(at) {}
+  Buffer(void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
   operator ConstBuffer() const { return {data, memory, device}; }
   void* data;
   MemoryKind memory = MemoryKind::host;
@@ -64,8 +64,8 @@ class Work {
 
  private:
   friend class Communicator;
-  explicit Work(std::shared_ptr<runtime::Operation> operation);
-  std::shared_ptr<runtime::Operation> operation_;
+  explicit Work(std::shared_ptr<runtime::Request> request);
+  std::shared_ptr<runtime::Request> request_;
 };
 
 // Memory that every rank of this host maps, so that peers read and write it directly. Valid as long as the Memory lives.

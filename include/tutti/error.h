@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace tutti {
 
@@ -27,9 +28,15 @@ const char* to_string(ErrorCode code);
 // throws the same error.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code(code) {}
-  Error(ErrorCode code, const std::string& message, int rank, int peer, std::string operation = {}, int step = -1)
-      : std::runtime_error(message), code(code), rank(rank), peer(peer), operation(std::move(operation)), step(step) {}
+  Error(ErrorCode kind, const std::string& message) : std::runtime_error(message), code(kind) {}
+  Error(ErrorCode kind, const std::string& message, int reporting_rank, int about_peer, std::string in_operation = {},
+        int at_step = -1)
+      : std::runtime_error(message),
+        code(kind),
+        rank(reporting_rank),
+        peer(about_peer),
+        operation(std::move(in_operation)),
+        step(at_step) {}
 
   ErrorCode code;
   int rank = -1;          // the rank that reports

@@ -13,7 +13,9 @@ Builder::Builder(int rank, int slices, int chunks, bool exact_slices) {
 }
 
 Source Builder::local(Region region) { return {kLocal, region, 0, region.space == Space::scratch}; }
-Source Builder::message(int peer, Region shape, bool partial) { return {peer, shape, 0, partial}; }
+Source Builder::message(int peer, Region shape, bool partial) {
+  return {peer, {Space::input, 0, shape.slice, shape.chunk}, 0, partial};
+}
 
 // In place, input row 0 and output are one memory; in scratch the slice only says a length.
 Region Builder::memory_of(Region region) {

@@ -25,7 +25,8 @@ struct Cost {
   std::size_t scratch_bytes = 0;     // of the rank that needs most
 };
 
-// count elements of element_bytes each; partial results have accumulation_bytes.
+// count elements of element_bytes each; partial results have accumulation_bytes. The schedules must be proven: throws
+// Error{invalid_argument} where they do not run to their ends.
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model);
 

@@ -46,6 +46,7 @@ struct Source {
   Region region;               // where it lies here; of a message: slice and chunk say what it carries
   std::uint8_t joins = 0;
   bool partial = false;        // elements of the accumulation type (whatever comes from scratch), not of the element type
+  friend bool operator==(const Source&, const Source&) = default;
 };
 
 enum class StepKind : std::uint8_t { send, receive, reduce, wait_send, wait_receive };
@@ -59,6 +60,7 @@ struct Step {
   std::uint32_t first_source = 0;  // reduce: sources[first_source, first_source + source_count)
   std::uint32_t message = 0;       // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
                                    // schedule's start, that must have been given back
+  friend bool operator==(const Step&, const Step&) = default;
 };
 static_assert(sizeof(Step) <= 32);
 
@@ -74,6 +76,7 @@ struct Schedule {
   std::span<const Source> sources_of(const Step& step) const {
     return std::span(sources).subspan(step.first_source, step.source_count);
   }
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
 }  // namespace tutti

@@ -49,13 +49,17 @@ class Channel {
   virtual std::uint64_t sent() = 0;
 
   // Room for all `bytes` of the next message at the peer, where this transport and the moment allow; else nullptr, which is not
-  // an error: use send(). After commit() the message counts as sent. Between the two only other channels may be used.
+  // an error: use send(). After commit() the message counts as sent. Between the two this channel takes no send(), receive() or reserve().
   virtual std::byte* reserve(const Tag& tag, std::size_t bytes) = 0;
   virtual void commit(const Tag& tag) = 0;
 
   // --- receiving -----------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) to the next message not yet claimed, until received() counts it.
   virtual void receive(const Tag& tag, std::byte* data, std::size_t bytes) = 0;
+
+  // The same for message number `message` of this direction, counted from 0 over the channel's life: messages before it that
+  // no receive has claimed are left to view(). Called in ascending order.
+  virtual void receive_at(std::uint64_t, const Tag& tag, std::byte* data, std::size_t bytes) { receive(tag, data, bytes); }
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;

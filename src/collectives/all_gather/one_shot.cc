@@ -1,0 +1,33 @@
+// Everyone sends its slice to everyone: the second half of two_shot and of sliced_tree. One round.
+//
+//   slice:     0   1   2   3
+//   rank 0   | * | < | < | < |      * is copied from the rank's own input and sent to all others
+//   rank 1   | < | * | < | < |
+//   rank 2   | < | < | * | < |
+//   rank 3   | < | < | < | * |
+//
+// Messages: n (n-1)
+// Bytes:    (n-1)/n M
+// Rounds:   1
+// Time:     (n-1) alpha + (n-1)/n M beta
+// Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all outputs.
+// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4.
+#include "collectives/algorithms.h"
+#include "collectives/peers.h"
+#include "collectives/regions.h"
+#include "collectives/requirements.h"
+#include "schedule/builder.h"
+
+namespace tutti {
+
+Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
+  require_valid("all_gather one_shot", rank, layout, message);
+  const std::vector<int> peers = peers_after(rank, layout.ranks());
+  Builder builder(rank, layout.ranks(), 1, true);
+  for (int peer : peers) builder.receive(peer, output(peer));
+  builder.copy(input(rank), output(rank));
+  for (int peer : peers) builder.send(peer, output(rank));
+  return std::move(builder).build();
+}
+
+}  // namespace tutti

@@ -1,0 +1,49 @@
+// Up the canonical tree to rank 0, each node being held where its first leaf is, and back down a binomial tree. Cut into chunks, the
+// way up of one chunk overlaps the way down of earlier ones.
+//
+//          0                     0
+//        ^   ^                 /   \             up: 1 -> 0 and 3 -> 2, then 2 -> 0 with T[2,4)
+//       /     \               v     v            down: the same edges the other way
+//      1       2             1       2
+//              ^                     |           in steps of chunks:  rank 2   up 0 | up 1 | up 2, down 0 | ...
+//              |                     v
+//              3                     3
+//
+// Messages: 2 (n-1) c
+// Bytes:    log n M
+// Rounds:   at most 2 log n
+// Time:     (2 log n + c - 1) (log n alpha + log n M/c beta) + (log n + 1) M gamma with c chunks, at the root the most
+// Restrictions: none.
+// Source: reduce and broadcast over binomial trees, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+// MPICH", IJHPCA 19(1), 2005, section 4; not rotated, since T has its root at leaf 0.
+#include <bit>
+
+#include "collectives/algorithms.h"
+#include "collectives/canonical_tree.h"
+#include "collectives/peers.h"
+#include "collectives/regions.h"
+#include "collectives/requirements.h"
+
+namespace tutti {
+
+Schedule all_reduce::binomial_tree(int rank, const Layout& layout, const Message& message) {
+  require_valid("all_reduce binomial_tree", rank, layout, message);
+  Builder builder(rank, 1, message.chunks);
+  const HeldTree to_first = hold(layout, 0, 0, [](int left, int) { return left; });
+  CanonicalReduction reduction(builder, layout, rank, {to_first});
+
+  // A chunk needs a round a level to the root and as many back: until then there are further chunks to send up.
+  const int way = 2 * std::popcount(static_cast<unsigned>(rank));
+  for (int chunk = 0; chunk < message.chunks + way; ++chunk) {
+    if (chunk < message.chunks) {
+      reduction.combine_partials(chunk);
+      if (rank == 0) reduction.combine_result(output(0, chunk), true);
+      if (rank != 0) builder.receive(binomial_parent(rank), output(0, chunk));
+    }
+    if (chunk >= way)
+      for (int child : binomial_children(rank, layout.ranks())) builder.send(child, output(0, chunk - way));
+  }
+  return std::move(builder).build();
+}
+
+}  // namespace tutti

@@ -1,0 +1,39 @@
+// Slice r belongs to rank r: everyone sends it its input of that slice, it combines all n of them in one pass, and sends the result to
+// everyone. The fewest bytes at the fewest rounds; partial results never travel.
+//
+//   slice:     0   1   2   3                     0   1   2   3
+//   rank 0   | * | 1 | 2 | 3 |        rank 0   | T | < | < | < |    first the number is whom the input slice goes to,
+//   rank 1   | 0 | * | 2 | 3 |  --->  rank 1   | < | T | < | < |    then T is combined there and goes to all others
+//   rank 2   | 0 | 1 | * | 3 |        rank 2   | < | < | T | < |
+//   rank 3   | 0 | 1 | 2 | * |        rank 3   | < | < | < | T |
+//
+// Messages: 2 n (n-1)
+// Bytes:    2 (n-1)/n M
+// Rounds:   2
+// Time:     2 (n-1) alpha + 2 (n-1)/n M beta + M gamma
+// Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all inputs and writes
+// all outputs. In place nothing waits: a peer answers after it has read.
+// Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of Collective
+// Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
+#include "collectives/algorithms.h"
+#include "collectives/canonical_tree.h"
+#include "collectives/peers.h"
+#include "collectives/regions.h"
+#include "collectives/requirements.h"
+
+namespace tutti {
+
+Schedule all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
+  require_valid("all_reduce two_shot", rank, layout, message);
+  const std::vector<int> peers = peers_after(rank, layout.ranks());
+  Builder builder(rank, layout.ranks());
+  CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
+
+  reduction.combine_partials();
+  reduction.combine_result(output(rank), true);
+  for (int peer : peers) builder.send(peer, output(rank));
+  for (int peer : peers) builder.receive(peer, output(peer));
+  return std::move(builder).build();
+}
+
+}  // namespace tutti

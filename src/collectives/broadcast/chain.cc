@@ -1,0 +1,36 @@
+// The message goes from the root to the next rank and on, each passing a chunk on while the next chunk arrives. No rank sends more than
+// the message once, so for large messages in many chunks the time is that of one message.
+//
+//   0 --> 1 --> 2 --> 3      root 0; for another root all numbers are shifted by it
+//   chunk 0 reaches rank 3 while chunk 1 reaches rank 2 and chunk 2 rank 1
+//
+// Messages: (n-1) c
+// Bytes:    M
+// Rounds:   n-1
+// Time:     (n + c - 2) (alpha + M/c beta) with c chunks
+// Restrictions: none.
+// Source: the pipelined chain of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, "Performance analysis of MPI collective
+// operations", Cluster Computing 10(2), 2007.
+#include "collectives/algorithms.h"
+#include "collectives/regions.h"
+#include "collectives/requirements.h"
+#include "schedule/builder.h"
+
+namespace tutti {
+
+Schedule broadcast::chain(int rank, const Layout& layout, const Message& message) {
+  require_valid("broadcast chain", rank, layout, message);
+  const int n = layout.ranks();
+  const int next = (rank + 1) % n, previous = (rank + n - 1) % n;
+
+  Builder builder(rank, 1, message.chunks);
+  if (rank != message.root)
+    for (int chunk = 0; chunk < message.chunks; ++chunk) builder.receive(previous, output(0, chunk));
+  for (int chunk = 0; chunk < message.chunks; ++chunk) {
+    if (rank == message.root) builder.copy(input(0, chunk), output(0, chunk));
+    if (next != message.root) builder.send(next, output(0, chunk));
+  }
+  return std::move(builder).build();
+}
+
+}  // namespace tutti

@@ -1,0 +1,143 @@
+#include "collectives/canonical_tree.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "collectives/regions.h"
+#include "collectives/requirements.h"
+#include "tutti/error.h"
+
+namespace tutti {
+namespace {
+
+int hold_node(const Layout& layout, Node node, const HolderRule& rule, std::vector<int>& holder) {
+  int& here = holder[node.index()];
+  if (node.is_leaf()) return here = layout.rank_of_leaf(node.lo);
+  const int left = hold_node(layout, {node.lo, node.split()}, rule, holder);
+  const int right = hold_node(layout, {node.split(), node.hi}, rule, holder);
+  return here = left == right ? left : rule(left, right);
+}
+
+constexpr int kLastRound = std::numeric_limits<int>::max();
+
+}  // namespace
+
+HeldTree hold(const Layout& layout, int slice, int owner, const HolderRule& rule) {
+  HeldTree tree{slice, owner, std::vector<int>(2 * layout.leaves() - 1)};
+  hold_node(layout, {0, layout.leaves()}, rule, tree.holder);
+  return tree;
+}
+
+std::vector<HeldTree> held_by_owners(const Layout& layout) {
+  std::vector<HeldTree> trees;
+  for (int owner = 0; owner < layout.ranks(); ++owner)
+    trees.push_back(hold(layout, owner, owner, [owner](int, int) { return owner; }));
+  return trees;
+}
+
+std::vector<HeldTree> held_in_balance(const Layout& layout) {
+  std::vector<int> received(layout.ranks(), 0);
+  std::vector<HeldTree> trees;
+  for (int owner = 0; owner < layout.ranks(); ++owner)
+    trees.push_back(hold(layout, owner, owner, [&](int left, int right) {
+      int holder = received[right] < received[left] ? right : left;
+      if (left == owner || right == owner) holder = owner;
+      ++received[holder];
+      return holder;
+    }));
+  return trees;
+}
+
+CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees)
+    : builder_(builder), layout_(layout), rank_(rank), sends_(layout.ranks()) {
+  std::vector<Task> tasks;
+  for (const HeldTree& tree : trees) {
+    Task result{tree.slice, {0, layout.leaves()}, tree.owner};
+    gather(tree, result.node, result, tasks);
+    result.round = kLastRound;
+    tasks.push_back(std::move(result));
+  }
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.round < b.round; });
+  for (Task& task : tasks) {
+    if (task.holder != rank) {
+      plan_sends(task);
+    } else if (task.round == kLastRound) {
+      result_.push_back(std::move(task));
+    } else if (partial_of_.try_emplace({task.slice, task.node.index()}, partials_.size()).second) {
+      partials_.push_back(std::move(task));
+    }
+  }
+  if (partials_.size() > static_cast<std::size_t>(kMostRegions))
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(rank) + ": this layout needs " + std::to_string(partials_.size()) +
+                                                 " partial results at a time; a schedule holds at most " +
+                                                 std::to_string(kMostRegions));
+  for (std::size_t i = 0; i < partials_.size(); ++i) rows_.push_back(builder.new_scratch_row());
+}
+
+// Adds to `task` what its holder needs for `node`, and to `tasks` what others do for it; leaves out what this rank has no part in.
+// Returns the round after which the value of `node` is there.
+int CanonicalReduction::gather(const HeldTree& tree, Node node, Task& task, std::vector<Task>& tasks) const {
+  const int holder = tree.holder[node.index()];
+  if (holder == task.holder && !node.is_leaf()) {
+    const int left = gather(tree, {node.lo, node.split()}, task, tasks);
+    return std::max(left, gather(tree, {node.split(), node.hi}, task, tasks));
+  }
+  if (holder == rank_ || task.holder == rank_) task.parts.push_back({node, holder});
+  if (holder == task.holder) return 0;
+  if (node.is_leaf()) return 1;
+  Task partial{tree.slice, node, holder};
+  partial.round = gather(tree, node, partial, tasks);
+  const int round = partial.round;
+  if (!partial.parts.empty()) tasks.push_back(std::move(partial));
+  return round + 1;
+}
+
+void CanonicalReduction::plan_sends(const Task& task) {
+  const int distance = (task.holder - rank_ + layout_.ranks()) % layout_.ranks();
+  for (const Part& part : task.parts)
+    if (part.holder == rank_) sends_[distance].push_back({task.slice, part.node});
+}
+
+Region CanonicalReduction::region(int slice, Node node, int chunk) const {
+  if (node.is_leaf()) return region_of(Space::input, node.lo - layout_.first_leaf[rank_], slice, chunk);
+  return scratch(rows_[partial_of_.at({slice, node.index()})], slice, chunk);
+}
+
+void CanonicalReduction::combine_partials(int chunk) {
+  std::vector<std::size_t> next(sends_.size(), 0);
+  send_what_is_ready(next, 0, chunk);
+  for (std::size_t i = 0; i < partials_.size(); ++i) {
+    combine(partials_[i], region(partials_[i].slice, partials_[i].node, chunk), false);
+    send_what_is_ready(next, i + 1, chunk);
+  }
+}
+
+// next[distance]: how many of sends_[distance] are out; the first `combined` partials are there.
+void CanonicalReduction::send_what_is_ready(std::vector<std::size_t>& next, std::size_t combined, int chunk) {
+  for (std::size_t distance = 1; distance < sends_.size(); ++distance) {
+    const int peer = (rank_ + static_cast<int>(distance)) % layout_.ranks();
+    for (std::size_t& i = next[distance]; i < sends_[distance].size(); ++i) {
+      const auto& [slice, node] = sends_[distance][i];
+      if (!node.is_leaf() && partial_of_.at({slice, node.index()}) >= combined) break;
+      builder_.send(peer, region(slice, node, chunk));
+    }
+  }
+}
+
+void CanonicalReduction::combine_result(Region to, bool finish) { combine(result_.at(0), to, finish); }
+
+void CanonicalReduction::combine(const Task& task, Region to, bool finish) {
+  std::vector<int> bounds{task.node.lo};
+  std::vector<Source> sources;
+  for (const Part& part : task.parts) {
+    bounds.push_back(part.node.hi);
+    sources.push_back(part.holder == rank_
+                          ? Builder::local(region(task.slice, part.node, to.chunk))
+                          : Builder::message(part.holder, input(task.slice, to.chunk), !part.node.is_leaf()));
+  }
+  const std::vector<std::uint8_t> joins = canonical_joins(bounds);
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i].joins = joins[i];
+  builder_.reduce(std::move(sources), to, finish);
+}
+
+}  // namespace tutti

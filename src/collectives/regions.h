@@ -1,0 +1,15 @@
+// Short names for the regions that algorithms speak of.
+#pragma once
+
+#include "schedule/schedule.h"
+
+namespace tutti {
+
+inline Region region_of(Space space, int row, int slice, int chunk) {
+  return {space, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
+}
+inline Region input(int slice = 0, int chunk = 0) { return region_of(Space::input, 0, slice, chunk); }
+inline Region output(int slice = 0, int chunk = 0) { return region_of(Space::output, 0, slice, chunk); }
+inline Region scratch(int row, int slice = 0, int chunk = 0) { return region_of(Space::scratch, row, slice, chunk); }
+
+}  // namespace tutti

@@ -1,0 +1,278 @@
+// The loop of every vector kernel. Highway includes this file once per instruction set.
+//
+// A Port says how elements of one type become cells: a Cell is the least that is loaded at once, one or two vectors of the
+// accumulation type. The loop takes several cells a round: evaluates the tree for each (a group's part of it in registers),
+// divides for avg, puts the canonical NaN in, and stores to every target. Cells never meet each other, so how elements are
+// spread over the lanes of a cell does not matter as long as load and store agree.
+#if defined(TUTTI_REDUCE_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TUTTI_REDUCE_KERNEL_INL_H_
+#undef TUTTI_REDUCE_KERNEL_INL_H_
+#else
+#define TUTTI_REDUCE_KERNEL_INL_H_
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "reduce/kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+template <class T, bool kWhole>
+struct PlainPort;
+
+template <template <class, bool> class PortOf, class T, Op op>
+void run_port(const Task& task) {
+  reduce_elements<T, op>(task, 0);
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Elements of 16 bytes, for what is left when no whole round is; or of a whole vector.
+template <class T, bool kWhole>
+using TagOf = std::conditional_t<kWhole, hn::ScalableTag<T>, hn::FixedTag<T, 16 / sizeof(T)>>;
+
+template <class D_, int kVectors_>
+struct CellOf {
+  using D = D_;
+  static constexpr int kVectors = kVectors_;
+  hn::Vec<D> v[kVectors];
+};
+
+// Element and accumulation type are the same.
+template <class T_, bool kWhole>
+struct PlainPort {
+  using T = T_;
+  using D = TagOf<T, kWhole>;
+  using Cell = CellOf<D, 1>;
+  static constexpr std::size_t kElements = hn::MaxLanes(D());
+  static constexpr int kCells = kWhole ? 4 : 1;  // a round
+
+  template <bool kPartial>
+  static HWY_INLINE Cell load(const std::byte* from, std::size_t i) {
+    return {{hn::LoadU(D(), reinterpret_cast<const T*>(from) + i)}};
+  }
+  template <bool kPartial, bool kStream>
+  static HWY_INLINE void store(const Cell& cell, std::byte* to, std::size_t i) {
+    if constexpr (kStream) {
+      hn::Stream(cell.v[0], D(), reinterpret_cast<T*>(to) + i);
+    } else {
+      hn::StoreU(cell.v[0], D(), reinterpret_cast<T*>(to) + i);
+    }
+  }
+};
+
+template <class D>
+HWY_INLINE hn::Vec<D> multiply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+  using T = hn::TFromD<D>;
+  if constexpr (sizeof(T) == 1) {  // no such instruction: even and odd bytes as 16-bit numbers
+    const hn::Repartition<std::uint16_t, D> d16;
+    const auto a16 = hn::BitCast(d16, a), b16 = hn::BitCast(d16, b);
+    const auto even = hn::And(hn::Mul(a16, b16), hn::Set(d16, 0x00ff));
+    const auto odd = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(a16), hn::ShiftRight<8>(b16)));
+    return hn::BitCast(d, hn::Or(even, odd));
+  } else {
+    return hn::Mul(a, b);
+  }
+}
+
+// As combine<op>() in element.h.
+template <Op op, class D>
+HWY_INLINE hn::Vec<D> combine_vectors(D d, hn::Vec<D> a, hn::Vec<D> b) {
+  if constexpr (op == Op::prod) return multiply(d, a, b);
+  if constexpr (op == Op::sum) return hn::Add(a, b);
+  if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+    const auto ordered = hn::IfThenElse(op == Op::min ? hn::Lt(a, b) : hn::Gt(a, b), a, b);  // b where b is NaN
+    const auto same = op == Op::min ? hn::Or(a, b) : hn::And(a, b);
+    return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Eq(a, b), same, ordered));
+  } else if constexpr (op == Op::min) {
+    return hn::Min(a, b);
+  } else {
+    return hn::Max(a, b);
+  }
+}
+
+template <Op op, class Cell>
+HWY_INLINE Cell combine_cells(const Cell& a, const Cell& b) {
+  Cell result;
+  for (int k = 0; k < Cell::kVectors; ++k) result.v[k] = combine_vectors<op>(typename Cell::D(), a.v[k], b.v[k]);
+  return result;
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> average_vector(D d, hn::Vec<D> sum, std::uint32_t leaves) {
+  using T = hn::TFromD<D>;
+  if constexpr (hwy::IsFloat<T>()) {
+    return hn::Div(sum, hn::Set(d, static_cast<T>(leaves)));
+  } else {  // integer division has no vector instruction
+    HWY_ALIGN T lanes[hn::MaxLanes(d)];
+    hn::Store(sum, d, lanes);
+    for (T& lane : lanes) lane = average(lane, leaves);
+    return hn::Load(d, lanes);
+  }
+}
+
+template <class Cell>
+HWY_INLINE void finish(Cell& cell, std::uint32_t leaves) {
+  const typename Cell::D d;
+  using T = hn::TFromD<typename Cell::D>;
+  for (auto& v : cell.v) {
+    if (leaves != 0) v = average_vector(d, v, leaves);
+    if constexpr (hwy::IsFloat<T>()) v = hn::IfThenElse(hn::IsNaN(v), hn::Set(d, std::bit_cast<T>(kCanonicalNan<T>)), v);
+  }
+}
+
+template <class Port, bool kPartial, bool kStream>
+HWY_INLINE void store_round(const typename Port::Cell* cells, std::byte* to, std::size_t i) {
+  for (int c = 0; c < Port::kCells; ++c) Port::template store<kPartial, kStream>(cells[c], to, i + c * Port::kElements);
+}
+
+// Finishes and stores elements [i, i + kCells * kElements).
+template <class Port>
+HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, bool stream, std::size_t i) {
+  for (int c = 0; c < Port::kCells; ++c) finish(cells[c], task.leaves);
+  for (const ReduceTarget& target : task.targets) {
+    if constexpr (HalfFloat<typename Port::T>) {
+      if (target.partial) {
+        stream ? store_round<Port, true, true>(cells, target.data, i) : store_round<Port, true, false>(cells, target.data, i);
+        continue;
+      }
+    }
+    stream ? store_round<Port, false, true>(cells, target.data, i) : store_round<Port, false, false>(cells, target.data, i);
+  }
+}
+
+// Calls body.operator()<size, partial>() for the group's own.
+template <class Port, class Body>
+HWY_INLINE void with_shape(const Group& group, const Body& body) {
+  const auto with_form = [&]<int kSize>() HWY_ATTR {
+    if constexpr (HalfFloat<typename Port::T>) {
+      if (group.partial) return body.template operator()<kSize, true>();
+    }
+    body.template operator()<kSize, false>();
+  };
+  switch (group.size) {
+    case 1: return with_form.template operator()<1>();
+    case 2: return with_form.template operator()<2>();
+    case 3: return with_form.template operator()<3>();
+    case 4: return with_form.template operator()<4>();
+    default: return with_form.template operator()<8>();
+  }
+}
+
+// The canonical tree over from[0, kSize), for the cell at element i.
+template <class Port, Op op, int kSize, bool kPartial>
+HWY_INLINE typename Port::Cell canonical_tree(const std::byte* const* from, std::size_t i) {
+  if constexpr (kSize == 1) {
+    return Port::template load<kPartial>(from[0], i);
+  } else {
+    constexpr int kLeft = static_cast<int>(std::bit_floor(kSize - 1u));
+    return combine_cells<op>(canonical_tree<Port, op, kLeft, kPartial>(from, i),
+                             canonical_tree<Port, op, kSize - kLeft, kPartial>(from + kLeft, i));
+  }
+}
+
+template <class Port>
+struct Round {
+  static constexpr std::size_t kElements = Port::kCells * Port::kElements;
+  typename Port::Cell cells[Port::kCells];
+};
+
+template <class Port, Op op, int kSize, bool kPartial>
+HWY_INLINE Round<Port> evaluate(const ReduceSource* sources, std::size_t i) {
+  const std::byte* from[kSize];
+  for (int s = 0; s < kSize; ++s) from[s] = sources[s].data;
+  Round<Port> round;
+  for (int c = 0; c < Port::kCells; ++c) {
+    round.cells[c] = canonical_tree<Port, op, kSize, kPartial>(from, i + c * Port::kElements);
+  }
+  return round;
+}
+
+// All sources form one group: whole rounds from i on; returns where they end.
+template <class Port, Op op, int kSize, bool kPartial>
+HWY_NOINLINE std::size_t run_one_group(const Task& task, bool stream, std::size_t i) {
+  for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
+    Round<Port> round = evaluate<Port, op, kSize, kPartial>(task.sources.data(), i);
+    deliver<Port>(round.cells, task, stream, i);
+  }
+  return i;
+}
+
+// Any tree, by a stack of rounds in the first-level cache.
+template <class Port, Op op>
+HWY_NOINLINE std::size_t run_groups(const Task& task, bool stream, std::size_t i) {
+  Round<Port> waiting[kMaxWaiting + 1];
+  for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
+    Round<Port>* top = waiting;
+    for (const Group& group : task.groups) {
+      with_shape<Port>(group, [&]<int kSize, bool kPartial>() HWY_ATTR {
+        Round<Port> round = evaluate<Port, op, kSize, kPartial>(&task.sources[group.first], i);
+        for (int joins = group.joins; joins > 0; --joins) {
+          --top;
+          for (int c = 0; c < Port::kCells; ++c) round.cells[c] = combine_cells<op>(top->cells[c], round.cells[c]);
+        }
+        *top++ = round;
+      });
+    }
+    Round<Port> round = waiting[0];
+    deliver<Port>(round.cells, task, stream, i);
+  }
+  return i;
+}
+
+template <class Port, Op op>
+HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) {
+  if (task.count - i < Round<Port>::kElements) return i;
+  if (task.groups.size() > 1) return run_groups<Port, op>(task, stream, i);
+  with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>() HWY_ATTR {
+    i = run_one_group<Port, op, kSize, kPartial>(task, stream, i);
+  });
+  return i;
+}
+
+template <class Port>
+HWY_INLINE bool can_stream(const Task& task) {
+  if (!task.stream) return false;
+  for (const ReduceTarget& target : task.targets) {
+    if (reinterpret_cast<std::uintptr_t>(target.data) % sizeof(hn::Vec<typename Port::D>) != 0) return false;
+  }
+  return true;
+}
+
+// Whole rounds of full vectors, then of 16 bytes, then single elements.
+template <template <class, bool> class PortOf, class T, Op op>
+void run_port(const Task& task) {
+  using Wide = PortOf<T, true>;
+  using Small = PortOf<T, false>;
+  const bool stream = can_stream<Wide>(task);
+  std::size_t i = run_rounds<Wide, op>(task, stream, 0);
+  if (stream) hwy::FlushStream();
+  i = run_rounds<Small, op>(task, false, i);
+  if (i < task.count) reduce_elements<T, op>(task, i);
+}
+
+#endif
+
+template <template <class, bool> class PortOf, class T>
+void run_op(Op op, const Task& task) {
+  switch (op) {
+    case Op::sum:
+    case Op::avg: return run_port<PortOf, T, Op::sum>(task);
+    case Op::prod: return run_port<PortOf, T, Op::prod>(task);
+    case Op::min: return run_port<PortOf, T, Op::min>(task);
+    case Op::max: return run_port<PortOf, T, Op::max>(task);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tutti
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,32 @@
+#include "reduce/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reduce/kernel_integer.cc"
+#include <hwy/foreach_target.h>
+
+#include "reduce/kernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti {
+namespace HWY_NAMESPACE {
+
+void run_integer(DType dtype, Op op, const Task& task) {
+  switch (dtype) {
+    case DType::int8: return run_op<PlainPort, std::int8_t>(op, task);
+    case DType::uint8: return run_op<PlainPort, std::uint8_t>(op, task);
+    case DType::int32: return run_op<PlainPort, std::int32_t>(op, task);
+    case DType::uint32: return run_op<PlainPort, std::uint32_t>(op, task);
+    case DType::int64: return run_op<PlainPort, std::int64_t>(op, task);
+    default: return run_op<PlainPort, std::uint64_t>(op, task);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tutti
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti {
+HWY_EXPORT(run_integer);
+void run_integer_kernel(DType dtype, Op op, const Task& task) { HWY_DYNAMIC_DISPATCH(run_integer)(dtype, op, task); }
+}  // namespace tutti
+#endif

@@ -1,0 +1,61 @@
+#include "reduce/reduce.h"
+
+#include <cstring>
+
+#include "reduce/kernel.h"
+#include "reduce/tree.h"
+#include "tutti/error.h"
+
+namespace tutti {
+namespace {
+
+using RunKernel = void (*)(DType dtype, Op op, const Task& task);
+
+bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+RunKernel kernel_of(DType dtype) {
+  if (dtype == DType::float32 || dtype == DType::float64) return run_float_kernel;
+  return is_half(dtype) ? run_half_kernel : run_integer_kernel;
+}
+
+// To several targets, or past the cache, bits are copied by the kernel of bytes: the source is read once.
+void copy(const Task& task, std::size_t element_bytes) {
+  const std::size_t bytes = task.count * element_bytes;
+  if (bytes < 256 || (task.targets.size() == 1 && !task.stream)) {
+    for (const ReduceTarget& target : task.targets) {
+      if (target.data != task.sources[0].data && bytes != 0) std::memcpy(target.data, task.sources[0].data, bytes);
+    }
+    return;
+  }
+  Task as_bytes = task;
+  as_bytes.count = bytes;
+  run_integer_kernel(DType::uint8, Op::sum, as_bytes);
+}
+
+// One source that is not finished: its bits, where the target is of its own type.
+void move(const ReduceSpec& spec, const Task& task) {
+  if (!is_half(spec.dtype)) return copy(task, size_of(spec.dtype));
+  for (const ReduceTarget& target : task.targets) {
+    Task one = task;
+    one.targets = {&target, 1};
+    if (target.partial == task.sources[0].partial) {
+      copy(one, target.partial ? accumulation_size_of(spec.dtype) : size_of(spec.dtype));
+    } else {
+      run_half_kernel(spec.dtype, spec.op, one);
+    }
+  }
+}
+
+}  // namespace
+
+void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
+            std::size_t count) {
+  const bool divide = spec.finish && spec.op == Op::avg;
+  if (divide && spec.leaves == 0) throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
+  const Groups groups(sources, is_half(spec.dtype));
+  const Task task{sources, targets, groups.get(), count, divide ? spec.leaves : 0, spec.stream};
+  if (sources.size() == 1 && !spec.finish) return move(spec, task);
+  kernel_of(spec.dtype)(spec.dtype, spec.op, task);
+}
+
+}  // namespace tutti

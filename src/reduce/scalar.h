@@ -1,0 +1,71 @@
+// One element at a time, by element.h alone: the reference, and what the vector kernels use for the last few elements.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "reduce/element.h"
+#include "reduce/reduce.h"
+#include "reduce/tree.h"
+
+namespace tutti {
+
+// What a kernel is given: the call, checked. `leaves` divides the result; 0 means that nothing does.
+struct Task {
+  std::span<const ReduceSource> sources;
+  std::span<const ReduceTarget> targets;
+  std::span<const Group> groups;
+  std::size_t count = 0;
+  std::uint32_t leaves = 0;
+  bool stream = false;
+};
+
+template <class T>
+AccumulationOf<T> load_element(const ReduceSource& source, std::size_t i) {
+  if (HalfFloat<T> && source.partial) {
+    AccumulationOf<T> value;
+    std::memcpy(&value, source.data + i * sizeof value, sizeof value);
+    return value;
+  }
+  T value;
+  std::memcpy(&value, source.data + i * sizeof value, sizeof value);
+  return widen(value);
+}
+
+template <class T>
+void store_element(AccumulationOf<T> value, const ReduceTarget& target, std::size_t i) {
+  if (HalfFloat<T> && target.partial) {
+    value = canonical(value);
+    std::memcpy(target.data + i * sizeof value, &value, sizeof value);
+  } else {
+    const T narrowed = narrow<T>(value);
+    std::memcpy(target.data + i * sizeof narrowed, &narrowed, sizeof narrowed);
+  }
+}
+
+template <class T, Op op>
+AccumulationOf<T> evaluate_element(std::span<const ReduceSource> sources, std::size_t i) {
+  AccumulationOf<T> waiting[kMaxWaiting + 1];
+  std::size_t size = 0;
+  for (const ReduceSource& source : sources) {
+    AccumulationOf<T> value = load_element<T>(source, i);
+    for (int joins = source.joins; joins > 0; --joins) value = combine<op>(waiting[--size], value);
+    waiting[size++] = value;
+  }
+  return waiting[0];
+}
+
+// Elements [begin, task.count).
+template <class T, Op op>
+void reduce_elements(const Task& task, std::size_t begin) {
+  for (std::size_t i = begin; i < task.count; ++i) {
+    // The smallest all-reduce of two ranks is this line and no more.
+    AccumulationOf<T> value = task.sources.size() == 2
+                                  ? combine<op>(load_element<T>(task.sources[0], i), load_element<T>(task.sources[1], i))
+                                  : evaluate_element<T, op>(task.sources, i);
+    if (task.leaves != 0) value = average(value, task.leaves);
+    for (const ReduceTarget& target : task.targets) store_element<T>(value, target, i);
+  }
+}
+
+}  // namespace tutti

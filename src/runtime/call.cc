@@ -1,0 +1,61 @@
+#include "runtime/call.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::uint64_t bits(std::uint64_t value, int count, int shift) {
+  return (value & ((std::uint64_t{1} << count) - 1)) << shift;
+}
+constexpr std::uint64_t field(std::uint64_t word, int count, int shift) {
+  return (word >> shift) & ((std::uint64_t{1} << count) - 1);
+}
+
+template <class Enum>
+std::uint64_t number(Enum value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace
+
+Tag Call::pack() const {
+  Tag tag;
+  tag.word[0] = bits(sequence, 32, 32) | bits(number(collective), 5, 27) | bits(number(dtype), 5, 22) |
+                bits(number(op), 4, 18) | bits(number(order), 2, 16) | bits(number(algorithm), 8, 8) | flags;
+  tag.word[1] = bits(count, 48, 16) | root;
+  return tag;
+}
+
+Call Call::unpack(const Tag& tag) {
+  const std::uint64_t word = tag.word[0];
+  Call call;
+  call.sequence = static_cast<std::uint32_t>(word >> 32);
+  call.collective = static_cast<Collective>(field(word, 5, 27));
+  call.dtype = static_cast<DType>(field(word, 5, 22));
+  call.op = static_cast<Op>(field(word, 4, 18));
+  call.order = static_cast<Order>(field(word, 2, 16));
+  call.algorithm = static_cast<Algorithm>(field(word, 8, 8));
+  call.flags = static_cast<std::uint8_t>(field(word, 8, 0));
+  call.count = tag.word[1] >> 16;
+  call.root = static_cast<std::uint16_t>(field(tag.word[1], 16, 0));
+  return call;
+}
+
+std::string describe(const Call& call) {
+  if (call.sequence == 0) return "no call";
+  const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
+  const std::string number = " #" + std::to_string(call.sequence);
+  if (call.flags == 1) return "split" + number;
+  if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
+
+  std::string details;
+  const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
+  if (call.collective != Collective::barrier)
+    add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
+  if (reduces) add(std::string(to_string(call.op)));
+  if (call.collective == Collective::broadcast) add("root " + std::to_string(call.root));
+  if (call.algorithm != Algorithm::automatic) add(std::string(to_string(call.algorithm)));
+  if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
+  return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,157 @@
+// The public face: arguments in, runtime::Group behind.
+#include "tutti/communicator.h"
+
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "runtime/group.h"
+
+namespace tutti {
+
+using runtime::Call;
+using runtime::Group;
+using runtime::Job;
+
+namespace {
+
+constexpr std::uint64_t kWorld = 1;
+
+std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
+  std::vector<int> members(job->size());
+  for (int r = 0; r < job->size(); ++r) members[r] = r;
+  const int rank = job->rank();
+  return Group::make(std::move(job), kWorld, std::move(members), rank);
+}
+
+}  // namespace
+
+// --- Work, Memory ---------------------------------------------------------------------------------------------------------
+
+Work::Work() = default;
+Work::Work(std::shared_ptr<runtime::Request> request) : request_(std::move(request)) {}
+Work::Work(Work&&) noexcept = default;
+Work& Work::operator=(Work&& other) noexcept {
+  Work(std::move(*this));  // waits for what was here
+  request_ = std::move(other.request_);
+  return *this;
+}
+Work::~Work() {
+  if (request_ == nullptr || request_->over) return;
+  try {
+    wait();
+  } catch (const Error&) {
+    // The communicator keeps the failure; the next call on it throws it.
+  }
+}
+bool Work::test() { return request_ == nullptr || request_->group->test(*request_); }
+void Work::wait() {
+  if (request_ != nullptr) request_->group->wait(*request_);
+}
+
+Memory::Memory() = default;
+Memory::Memory(Memory&&) noexcept = default;
+Memory& Memory::operator=(Memory&&) noexcept = default;
+Memory::~Memory() = default;
+
+// --- making and leaving -----------------------------------------------------------------------------------------------------
+
+Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+Communicator Communicator::from_env() { return join(Settings::from_env()); }
+Communicator Communicator::join(const Settings& settings) { return Communicator(make_world(Job::join(settings, nullptr))); }
+Communicator Communicator::join(const Settings& settings, Store& store) {
+  return Communicator(make_world(Job::join(settings, &store)));
+}
+
+void Communicator::run_threads(int ranks, const std::function<void(Communicator&)>& body, const std::string& transport) {
+  if (ranks < 1) throw Error(ErrorCode::invalid_argument, "run_threads: " + std::to_string(ranks) + " ranks; there must be at least one");
+  const auto store = make_memory_store();
+  const auto hub = transport == "inproc" ? std::make_shared<inproc::Hub>() : nullptr;
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&](int rank) {
+    try {
+      Settings settings;
+      settings.rank = rank;
+      settings.size = ranks;
+      settings.transport = hub != nullptr ? "auto" : transport;
+      Communicator world(make_world(Job::join(settings, store.get(), hub)));
+      try {
+        body(world);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (first == nullptr) first = std::current_exception();
+        world.abort("a rank's body threw");
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (first == nullptr) first = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back(run, rank);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+int Communicator::rank() const { return group_->rank(); }
+int Communicator::size() const { return group_->size(); }
+
+Communicator Communicator::split(int color, int key) { return Communicator(group_->split(color, key)); }
+
+Memory Communicator::allocate(std::size_t bytes) {
+  Memory memory;
+  memory.owner_ = group_->allocate(bytes);
+  memory.data_ = memory.owner_->data();
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+void Communicator::abort(const std::string& reason) {
+  group_->abort({ErrorCode::aborted, rank(), "rank " + std::to_string(rank()) + " aborted: " + reason});
+}
+
+Algorithm Communicator::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
+  return group_->choose(collective, count, dtype, order);
+}
+
+// --- collectives ------------------------------------------------------------------------------------------------------------
+
+void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+  group_->run(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out);
+}
+void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+  group_->run(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out);
+}
+void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
+  group_->run(group_->make_call(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out);
+}
+void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
+  group_->run(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer);
+}
+void Communicator::barrier(const CallOptions& options) {
+  group_->run(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr);
+}
+
+Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+  return Work(group_->start(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out));
+}
+Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+  return Work(group_->start(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out));
+}
+Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
+  return Work(group_->start(group_->make_call(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out));
+}
+Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
+  return Work(group_->start(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
+}
+Work Communicator::start_barrier(const CallOptions& options) {
+  return Work(group_->start(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
+}
+
+}  // namespace tutti

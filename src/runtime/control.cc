@@ -1,0 +1,206 @@
+// How a join begins: what the settings ask for is checked, and the place where the ranks meet is found.
+#include "runtime/control.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+
+#include "runtime/control_plane.h"
+
+namespace tutti::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+// --- a job of one: no socket, no thread
+
+class Alone final : public Control {
+ public:
+  Alone() {
+    members_[0].host_id = host_id();
+    members_[0].pid = ::getpid();
+  }
+  const std::vector<Member>& members() const override { return members_; }
+  int rank() const override { return 0; }
+  void on_connection(OnConnection) override {}
+  void connect(int, Path, std::uint64_t) override {}
+  void on_notice(OnNotice) override {}
+  void poison(std::uint64_t, ErrorCode, const std::string&) override {}
+  void probe(int, std::uint64_t, std::uint32_t) override {}
+  void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
+  void unpublish(std::uint64_t) override {}
+
+ private:
+  std::vector<Member> members_ = std::vector<Member>(1);
+};
+
+// --- what is wrong in itself
+
+// A rank that is too high is not found here: rank 0 finds it, and tells everyone.
+std::string problem_of(const Settings& s) {
+  if (s.size < 1 || s.size > 65536)
+    return "the world size is " + std::to_string(s.size) + " but should be from 1 to 65536";
+  if (s.rank < 0 || (s.size == 1 && s.rank != 0))
+    return "rank " + std::to_string(s.rank) + " is outside 0.." + std::to_string(s.size - 1) + ", the job having " +
+           std::to_string(s.size) + (s.size == 1 ? " rank" : " ranks");
+  if (std::min({s.timeout, s.connect_timeout, s.join_timeout}) <= milliseconds(0))
+    return "timeouts must be longer than zero";
+  if (s.transport != "auto" && s.transport != "shm" && s.transport != "tcp")
+    return "transport '" + s.transport + "' is not one of auto, shm, tcp";
+  if (s.port_first > s.port_last || (s.port_first == 0) != (s.port_last == 0))
+    return "the ports " + std::to_string(s.port_first) + "-" + std::to_string(s.port_last) + " are no range";
+  return "";
+}
+
+void check(const Settings& settings) {
+  if (const std::string problem = problem_of(settings); !problem.empty())
+    throw join_error(ErrorCode::invalid_argument, settings.rank, -1, problem);
+  if (!settings.interface.empty()) find_interface(settings.interface);
+}
+
+// --- meeting at the master's address
+
+Endpoint local_place(const Settings& settings) {
+  return Endpoint::local("tutti-" + std::to_string(::geteuid()) + "-" + std::to_string(settings.master_port));
+}
+
+void listen_at_places(Meeting& meeting) {
+  std::exception_ptr first_failure;
+  std::vector<Endpoint> listening;
+  for (const Endpoint& place : meeting.places) try {
+      meeting.listeners.push_back(listen_at(place));
+      listening.push_back(place);
+    } catch (const Error&) {
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  if (listening.empty()) std::rethrow_exception(first_failure);
+  meeting.places = listening;
+}
+
+void meet_at_master(const Settings& settings, Meeting& meeting) {
+  if (settings.master_port == 0)
+    throw Error(ErrorCode::invalid_argument,
+                "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
+                "set TUTTI_MASTER=host:port");
+  const std::string& host = settings.master_address;
+  meeting.secret = settings.secret;
+  if (!host.empty()) meeting.places = resolve(host, settings.master_port);
+  if (host.empty()) {
+    meeting.places = {local_place(settings)};
+  } else if (settings.secret.empty()) {
+    if (std::none_of(meeting.places.begin(), meeting.places.end(), &is_of_this_host))
+      throw Error(ErrorCode::refused,
+                  "the ranks meet at " + meeting.text() +
+                      ", on another host, but there is no secret to let them in by: set the same TUTTI_SECRET or "
+                      "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
+    meeting.places = {local_place(settings)};
+  } else if (settings.rank == 0 && !settings.interface.empty()) {
+    meeting.places = {find_interface(settings.interface, meeting.places.front().family()).with_port(settings.master_port)};
+  }
+  if (settings.rank == 0) listen_at_places(meeting);
+}
+
+// --- meeting through a store
+
+class Meeter {
+ public:
+  Meeter(const Settings& settings, Store& store, Meeting& meeting)
+      : settings_(settings), store_(store), meeting_(meeting) {}
+
+  // Rank 0 says in the store where it listens, and with what secret unless everyone is configured with one.
+  void as_master() {
+    try {
+      const Endpoint address = settings_.interface.empty()
+                                   ? (all_on_this_host() ? loopback() : outward())
+                                   : find_interface(settings_.interface);
+      meeting_.listeners.push_back(listen_in(address, settings_.port_first, settings_.port_last));
+      meeting_.places = {own_end(meeting_.listeners.back().fd())};
+      meeting_.secret = settings_.secret.empty() ? to_hex(random_digest()) : settings_.secret;
+      store_.set(kSecret, settings_.secret.empty() ? meeting_.secret : "");
+      store_.set(kAddress, meeting_.places.front().address() + " " + std::to_string(meeting_.places.front().port()));
+    } catch (const Error& error) {
+      // So that the others need not wait.
+      store_.set(kAddress, "!" + std::to_string(static_cast<int>(error.code)) + " " + error.what());
+      throw;
+    }
+  }
+
+  void as_member() {
+    store_.set(host_key(settings_.rank), host_id() + " " + std::to_string(settings_.size));
+    const std::string where = get(kAddress, "rank 0 did not say in the store where it is");
+    const std::size_t space = where.find(' ');
+    const std::string address = where.substr(0, space), rest = space == std::string::npos ? "" : where.substr(space + 1);
+    if (address.starts_with('!'))
+      throw join_error(static_cast<ErrorCode>(std::atoi(address.c_str() + 1)), settings_.rank, 0, rest);
+    const auto place = Endpoint::parse(address, static_cast<std::uint16_t>(std::atoi(rest.c_str())));
+    if (!place || place->port() == 0)
+      throw Error(ErrorCode::refused, "the store holds no address of rank 0 but '" + where + "'");
+    meeting_.places = {*place};
+    const std::string offered = get(kSecret, "rank 0 did not put its secret in the store");
+    meeting_.secret = settings_.secret.empty() ? offered : settings_.secret;
+    if (meeting_.secret.empty())
+      throw join_error(ErrorCode::refused, settings_.rank, 0,
+                       "rank 0 has a secret (Settings::secret, TUTTI_SECRET) and this rank has none: give it the same");
+  }
+
+ private:
+  // The world size travels along, as rank 0 would wait here for ranks that nobody has started.
+  bool all_on_this_host() {
+    const std::string here = host_id() + " ";
+    bool all = true;
+    for (int rank = 1; rank < settings_.size; ++rank) {
+      const std::string name = "rank " + std::to_string(rank);
+      const std::string said = get(host_key(rank), name + " did not come");
+      const std::string size = said.substr(said.find(' ') + 1);
+      if (size != std::to_string(settings_.size))
+        throw join_error(ErrorCode::invalid_argument, settings_.rank, rank,
+                         name + " says that the job has " + size + " ranks, rank 0 says " +
+                             std::to_string(settings_.size) + ": start every rank with the same world size");
+      all = all && said.starts_with(here);
+    }
+    return all;
+  }
+
+  std::string get(const std::string& key, const std::string& otherwise) {
+    // The other ranks wait a little longer than rank 0, which knows more about what is missing.
+    const auto grace = settings_.rank == 0 ? Clock::duration(0) : std::chrono::seconds(1);
+    const auto left = std::chrono::duration_cast<milliseconds>(meeting_.deadline + grace - Clock::now());
+    try {
+      return store_.get(key, std::max(left, milliseconds(1)));
+    } catch (const std::exception& failure) {
+      throw join_error(ErrorCode::timeout, settings_.rank, -1,
+                       otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() + ")");
+    }
+  }
+
+  static std::string host_key(int rank) { return "tutti/host/" + std::to_string(rank); }
+  static constexpr char kAddress[] = "tutti/address";
+  static constexpr char kSecret[] = "tutti/secret";
+
+  const Settings& settings_;
+  Store& store_;
+  Meeting& meeting_;
+};
+
+}  // namespace
+
+std::unique_ptr<Control> Control::join(const Settings& settings, Store* store) {
+  check(settings);
+  if (settings.size == 1) return std::make_unique<Alone>();
+  Meeting meeting;
+  meeting.started = Clock::now();
+  meeting.deadline = meeting.started + settings.join_timeout;
+  if (!store)
+    meet_at_master(settings, meeting);
+  else if (settings.rank == 0)
+    Meeter(settings, *store, meeting).as_master();
+  else
+    Meeter(settings, *store, meeting).as_member();
+  auto plane = std::make_unique<Plane>(settings, std::move(meeting));
+  plane->join();
+  return plane;
+}
+
+}  // namespace tutti::runtime

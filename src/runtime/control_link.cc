@@ -1,0 +1,209 @@
+#include "runtime/control_link.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace tutti::runtime {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Link::Link(asio::io_context& io, Socket socket, Handshake handshake)
+    : fd_(socket.release()), descriptor_(io, fd_), deadline_(io), handshake_(std::move(handshake)) {}
+
+void Link::start(bool still_connecting, Clock::duration limit) {
+  deadline_.expires_after(limit);
+  deadline_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec && !self->is_authenticated()) self->end("it did not answer in time");
+  });
+  if (still_connecting) return wait_until_connected();
+  shake({});
+}
+
+void Link::wait_until_connected() {
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](error_code ec) {
+    if (ec || !self->is_open()) return;
+    if (const int error = error_of(self->fd_)) return self->end(std::generic_category().message(error));
+    self->shake({});
+  });
+}
+
+void Link::carry_messages(std::size_t limit_bytes) {
+  frames_ = FrameReader(limit_bytes);
+  carrying_ = true;
+}
+
+int Link::release() {
+  deadline_.cancel();
+  return descriptor_.is_open() ? descriptor_.release() : -1;
+}
+
+void Link::send(const ControlMessage& message) {
+  if (!is_open() || finishing_) return;
+  const auto bytes = encode(message);
+  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  write();
+}
+
+void Link::finish(Clock::duration limit) {
+  if (!is_open() || finishing_) return;
+  finishing_ = true;
+  deadline_.expires_after(limit);
+  deadline_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->end("it did not close in time");
+  });
+  write();
+}
+
+void Link::close() {
+  deadline_.cancel();
+  error_code ignored;
+  descriptor_.close(ignored);
+}
+
+void Link::end(const std::string& why) {
+  if (!is_open()) return;
+  close();
+  if (on_closed) on_closed(why);
+}
+
+void Link::wait_until_readable() {
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code ec) {
+    if (!ec && self->is_open()) self->read();
+  });
+}
+
+void Link::wait_until_writable() {
+  if (std::exchange(waiting_to_write_, true)) return;
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](error_code ec) {
+    self->waiting_to_write_ = false;
+    if (!ec && self->is_open()) self->write();
+  });
+}
+
+// One piece a turn, so that no connection keeps the thread from the others.
+void Link::read() {
+  std::array<std::byte, 16384> piece;
+  const std::size_t wanted = carrying_ ? piece.size() : std::min(handshake_.wanted(), piece.size());
+  const ssize_t bytes = ::recv(fd_, piece.data(), wanted, 0);
+  if (bytes == 0) return end("the connection was closed");
+  if (bytes < 0 && errno != EAGAIN && errno != EINTR) return end(std::generic_category().message(errno));
+  if (bytes > 0) took(std::span(piece).first(static_cast<std::size_t>(bytes)));
+  if (is_open() && (carrying_ || handshake_.wanted() > 0)) wait_until_readable();
+}
+
+// A failure to write is left for read() to find: what the other end said before it went must still be heard.
+void Link::write() {
+  std::size_t written = 0;
+  while (written < out_.size()) {
+    const ssize_t bytes = ::send(fd_, out_.data() + written, out_.size() - written, MSG_NOSIGNAL);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && errno != EAGAIN) written = out_.size();
+    if (bytes < 0) break;
+    written += static_cast<std::size_t>(bytes);
+  }
+  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(written));
+  if (!out_.empty()) return wait_until_writable();
+  if (finishing_) ::shutdown(fd_, SHUT_WR);
+}
+
+void Link::took(std::span<const std::byte> bytes) {
+  if (!carrying_) return shake(bytes);
+  frames_.feed(bytes);
+  while (is_open() && !finishing_) {
+    const auto message = frames_.next();
+    if (!message) break;
+    if (on_message) on_message(*message);
+  }
+  if (frames_.broken()) end("it sent what is no control message");
+}
+
+void Link::shake(std::span<const std::byte> bytes) {
+  if (!bytes.empty()) handshake_.feed(bytes);
+  const auto answer = handshake_.take_output();
+  out_.insert(out_.end(), answer.begin(), answer.end());
+  write();
+  if (handshake_.failed()) return end(handshake_.reason());
+  if (!handshake_.done()) {
+    if (bytes.empty()) wait_until_readable();
+    return;
+  }
+  deadline_.cancel();
+  if (on_authenticated) on_authenticated();
+}
+
+Reception::Reception(asio::io_context& io, Clock::duration limit, std::size_t max_pending,
+                     std::function<void(const std::shared_ptr<Link>&)> on_link,
+                     std::function<void(const std::string&)> on_stranger)
+    : io_(io),
+      limit_(limit),
+      max_pending_(max_pending),
+      on_link_(std::move(on_link)),
+      on_stranger_(std::move(on_stranger)),
+      pause_(io) {}
+
+void Reception::open(Socket socket, const Handshake::Door& door) {
+  const bool local = own_end(socket.fd()).is_local();
+  auto listener = std::make_shared<Listener>(
+      Listener{asio::posix::stream_descriptor(io_, socket.release()), door, local});
+  listeners_.push_back(listener);
+  wait_at(listener);
+}
+
+void Reception::close() {
+  for (const auto& listener : listeners_) {
+    error_code ignored;
+    listener->descriptor.close(ignored);
+  }
+  listeners_.clear();
+}
+
+void Reception::wait_at(const std::shared_ptr<Listener>& listener) {
+  listener->descriptor.async_wait(asio::posix::stream_descriptor::wait_read, [this, listener](error_code ec) {
+    if (!ec && listener->descriptor.is_open()) accept_at(listener);
+  });
+}
+
+void Reception::accept_at(const std::shared_ptr<Listener>& listener) {
+  int error = 0;
+  Socket socket = accept_from(listener->descriptor.native_handle(), error);
+  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+    on_stranger_("cannot take a connection: " + std::generic_category().message(error));
+    pause_.expires_after(std::chrono::milliseconds(100));
+    return pause_.async_wait([this, listener](error_code ec) {
+      if (!ec && listener->descriptor.is_open()) wait_at(listener);
+    });
+  }
+  if (socket) welcome(std::move(socket), *listener);
+  if (listener->descriptor.is_open()) wait_at(listener);
+}
+
+void Reception::welcome(Socket socket, const Listener& listener) {
+  if (listener.local && !is_same_user(socket.fd()))
+    return on_stranger_("turned away a process of another user at the local socket");
+  make_room();
+  const std::string from = listener.local ? "a local process" : other_end(socket.fd()).text();
+  auto link = std::make_shared<Link>(io_, std::move(socket), Handshake::accepting(listener.door, random_digest()));
+  link->on_authenticated = [this, raw = link.get()] { on_link_(raw->shared_from_this()); };
+  link->on_closed = [this, from, raw = link.get()](const std::string& why) {
+    if (raw->handshake().heard()) on_stranger_("turned away " + from + ": " + why);
+  };
+  pending_.push_back(link);
+  link->start(false, limit_);
+}
+
+void Reception::make_room() {
+  std::erase_if(pending_, [](const std::weak_ptr<Link>& entry) {
+    const auto link = entry.lock();
+    return !link || !link->is_open() || link->is_authenticated();
+  });
+  if (pending_.size() < max_pending_) return;
+  pending_.front().lock()->close();
+  pending_.pop_front();
+}
+
+}  // namespace tutti::runtime

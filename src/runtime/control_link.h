@@ -1,0 +1,104 @@
+// One connection on the control thread: it is made, shakes hands, and then either carries control messages or hands its
+// socket over. All members belong to the control thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/control_message.h"
+#include "runtime/control_relay.h"
+#include "runtime/handshake.h"
+#include "runtime/network_socket.h"
+
+namespace tutti::runtime {
+
+// Lives until it is closed: its pending waits own it.
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  // Both may close the link. None is called after close() or release().
+  std::function<void()> on_authenticated;
+  std::function<void(const ControlMessage&)> on_message;
+  std::function<void(const std::string& why)> on_closed;  // once: the other end, the deadline or an error ended it
+
+  Link(boost::asio::io_context& io, Socket socket, Handshake handshake);
+
+  // The handshake (and the connecting before it) must be over within `limit`.
+  void start(bool still_connecting, Clock::duration limit);
+
+  // After on_authenticated, one of:
+  void carry_messages(std::size_t limit_bytes);
+  int release();  // the socket, non-blocking, everything of the handshake written and nothing after it read
+
+  void send(const ControlMessage& message);
+  // Writes what is still to be written, tells the other end that nothing follows, and closes when it does, or after `limit`.
+  void finish(Clock::duration limit);
+  void close();
+
+  const Handshake& handshake() const { return handshake_; }
+  bool is_open() const { return descriptor_.is_open(); }
+  bool is_authenticated() const { return handshake_.done(); }
+  Endpoint own_end() const { return runtime::own_end(fd_); }
+  Endpoint other_end() const { return runtime::other_end(fd_); }
+
+ private:
+  void wait_until_connected();
+  void wait_until_readable();
+  void wait_until_writable();
+  void read();
+  void write();
+  void took(std::span<const std::byte> bytes);
+  void shake(std::span<const std::byte> bytes);
+  void end(const std::string& why);
+
+  int fd_;  // valid while the descriptor is open
+  boost::asio::posix::stream_descriptor descriptor_;
+  boost::asio::steady_timer deadline_;
+  Handshake handshake_;
+  FrameReader frames_{0};
+  std::vector<std::byte> out_;
+  bool carrying_ = false;
+  bool finishing_ = false;
+  bool waiting_to_write_ = false;
+};
+
+// Listens: takes connections in and hands over those that have shaken hands. Strangers cost nothing but a socket each for a
+// moment: the oldest is dropped when too many are still shaking hands.
+class Reception {
+ public:
+  // on_link: the link's handshake says what it is for. on_stranger: someone was turned away, and why.
+  Reception(boost::asio::io_context& io, Clock::duration limit, std::size_t max_pending,
+            std::function<void(const std::shared_ptr<Link>&)> on_link, std::function<void(const std::string&)> on_stranger);
+
+  // Behind a local socket only processes of our own user are let in.
+  void open(Socket listener, const Handshake::Door& door);
+  void close();
+
+ private:
+  struct Listener {
+    boost::asio::posix::stream_descriptor descriptor;
+    Handshake::Door door;
+    bool local;
+  };
+  void wait_at(const std::shared_ptr<Listener>& listener);
+  void accept_at(const std::shared_ptr<Listener>& listener);
+  void welcome(Socket socket, const Listener& listener);
+  void make_room();
+
+  boost::asio::io_context& io_;
+  Clock::duration limit_;
+  std::size_t max_pending_;
+  std::function<void(const std::shared_ptr<Link>&)> on_link_;
+  std::function<void(const std::string&)> on_stranger_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::deque<std::weak_ptr<Link>> pending_;  // oldest first
+  boost::asio::steady_timer pause_;
+};
+
+}  // namespace tutti::runtime

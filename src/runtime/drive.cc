@@ -1,0 +1,227 @@
+// How a group's calls are advanced, waited for, and given up.
+#include <emmintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kProbeAfter = 1ms;          // a wait this long is worth a question to the peer
+constexpr auto kProbeAgainAfter = 1s;
+constexpr auto kGraceAfterLeaving = 200ms;  // what a peer sent before it left may still be on its way
+constexpr auto kVerdictWithin = 1s;         // the control plane's word on a connection that closed
+
+std::string seconds(Patience::Clock::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+}  // namespace
+
+// --- advancing ------------------------------------------------------------------------------------------------------------
+
+void Group::begin(Request& request) {
+  const Plan& plan = *request.plan;
+  if (plan.scratch_bytes > 0 && (scratch_ == nullptr || scratch_->bytes() < plan.scratch_bytes)) {
+    scratch_.reset();
+    scratch_ = std::make_unique<SymmetricMemory>(job_->shm(), plan.scratch_bytes);
+    workspace_.scratch = scratch_->data();
+  }
+  for (const int peer : plan.peers)
+    if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
+  const Tag tag = request.call.pack();
+  history_->entered(request.call.sequence, tag);
+  request.operation = Operation(plan, tag, links_, workspace_, request.input, request.output);
+  request.begun = true;
+}
+
+void Group::complete_current() {
+  history_->completed(current_->call.sequence);
+  moves_ += current_->operation.moves() + 1;
+  current_->over = true;
+  current_ = nullptr;
+}
+
+void Group::advance() {
+  try {
+    while (!has_failed()) {
+      if (current_ == nullptr) {
+        if (queue_.empty()) return;
+        current_ = queue_.front();
+        queue_.pop_front();
+      }
+      if (!current_->begun) begin(*current_);
+      if (!current_->operation.advance()) return;
+      complete_current();
+    }
+  } catch (const TagMismatch& mismatch) {
+    const int peer = local_rank_of(mismatch.peer);
+    abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mismatch.mine)) +
+                                          ", " + name_of(peer) + " " + describe(Call::unpack(mismatch.theirs))});
+  } catch (const LengthMismatch& mismatch) {
+    const int peer = local_rank_of(mismatch.peer);
+    abort({ErrorCode::mismatch, peer, name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+                                          name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
+                                          "; do all ranks run the same version?"});
+  } catch (const ChannelClosed& closed) {
+    close_ranks(closed);
+  } catch (const Error& error) {
+    abort({error.code, error.peer, error.what()});
+  }
+  if (!has_failed()) return;
+  std::vector<Request*> given_up(queue_.begin(), queue_.end());
+  if (current_ != nullptr) given_up.insert(given_up.begin(), current_);
+  current_ = nullptr;
+  queue_.clear();
+  for (Request* request : given_up) {
+    request->error = error_for(request);
+    request->over = true;
+  }
+}
+
+// A data connection that closes is a symptom: the control plane says of what, within moments.
+void Group::close_ranks(const ChannelClosed& closed) {
+  const int peer = local_rank_of(closed.peer);
+  const auto until = Patience::Clock::now() + kVerdictWithin;
+  while (!has_failed() && !job_->has_left(closed.peer) && Patience::Clock::now() < until) std::this_thread::sleep_for(1ms);
+  if (has_failed()) return;
+  if (job_->has_left(closed.peer)) {
+    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
+  } else {
+    abort({ErrorCode::peer_lost, peer, name_of(peer) + " was lost: " + closed.why});
+  }
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------------
+
+// What has been done about a wait so far.
+struct Group::Vigil {
+  Patience::Clock::duration next_probe = kProbeAfter;
+  bool warned = false;
+};
+
+void Group::drive(Request& request, Job::Lock& lock) {
+  const FloatEnvironment environment;
+  Patience patience(job_->is_crowded());
+  Vigil vigil;
+  std::uint64_t seen = moves();
+  while (true) {
+    advance();
+    if (request.over) return;
+    if (moves() != seen) {
+      seen = moves();
+      patience.reset();
+      vigil = {};
+      continue;
+    }
+    bool looked;
+    const Pause pause = patience.next(looked);
+    if (looked) {
+      watch(request, patience, vigil);
+      job_->advance_all();
+      lock.breathe();
+    }
+    switch (pause) {
+      case Pause::spin: _mm_pause(); break;
+      case Pause::yield: ::sched_yield(); break;
+      case Pause::sleep: job_->sleep(lock, *this); break;
+    }
+  }
+}
+
+// Called now and then while nothing moves.
+void Group::watch(const Request& request, const Patience& patience, Vigil& vigil) {
+  const auto waited = patience.waited();
+  if (waited < kProbeAfter || current_ == nullptr) return;
+  const int peer = current_->operation.waiting_for();
+  if (peer < 0) return;
+  const Settings& settings = job_->settings();
+  if (Control* control = job_->control(); control != nullptr && waited >= vigil.next_probe) {
+    control->probe(members_[peer], id_, current_->call.sequence);
+    vigil.next_probe = waited + kProbeAgainAfter;
+  }
+  if (job_->has_left(members_[peer]) && waited > kGraceAfterLeaving) {
+    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call)});
+  } else if (waited > settings.timeout) {
+    abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
+  } else if (waited > settings.warn_after && !vigil.warned) {
+    vigil.warned = true;
+    std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(), seconds(waited).c_str());
+  }
+  static_cast<void>(request);
+}
+
+// "rank 2 has not entered all_reduce #412 (float32 x 1048576, sum); it last completed broadcast #411"
+std::string Group::standing_of(int peer) const {
+  const std::lock_guard lock(failure_mutex_);
+  const auto answer = answers_.find(peer);
+  const std::string call = describe(current_->call);
+  if (answer == answers_.end() || answer->second.sequence != current_->call.sequence)
+    return name_of(peer) + " does not answer in " + call;
+  if (answer->second.entered) return name_of(peer) + " is in " + call + " too, but what it should send has not come";
+  const bool some = answer->second.last != Tag{};
+  return name_of(peer) + " has not entered " + call + "; it " +
+         (some ? "last completed " + describe(Call::unpack(answer->second.last)) : "has completed no call yet") + ";";
+}
+
+std::string Group::name_of(int rank) const {
+  const std::string name = "rank " + std::to_string(rank);
+  return members_[rank] == rank ? name : name + " (of the job: " + std::to_string(members_[rank]) + ")";
+}
+
+// --- failing --------------------------------------------------------------------------------------------------------------
+
+void Group::fail(Failure failure) {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_) return;
+    failure_ = std::move(failure);
+    failed_.store(true, std::memory_order_release);
+  }
+  job_->ring();
+}
+
+void Group::abort(Failure failure) {
+  const ErrorCode code = failure.code;
+  const std::string message = failure.message;
+  fail(std::move(failure));
+  if (Control* control = job_->control()) control->poison(id_, code, message);
+}
+
+void Group::on_notice(const Notice& notice) {
+  if (notice.kind == Notice::Kind::poisoned) {
+    fail({notice.code, local_rank_of(notice.peer), notice.message});
+    return;
+  }
+  const int peer = local_rank_of(notice.peer);
+  if (peer < 0) return;
+  Tag mine;
+  if (notice.entered && history_->at(notice.sequence, mine) && mine != notice.call) {
+    abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
+                                          name_of(peer) + " " + describe(Call::unpack(notice.call))});
+    return;
+  }
+  const std::lock_guard lock(failure_mutex_);
+  answers_[peer] = notice;
+}
+
+Error Group::error_for(const Request* request) const {
+  const std::lock_guard lock(failure_mutex_);
+  const std::string operation = request == nullptr ? "" : describe(request->call);
+  std::string text = "rank " + std::to_string(rank_) + ": " + failure_->message;
+  if (!operation.empty() && text.find(operation) == std::string::npos) text += ", during " + operation;
+  return {failure_->code, text, rank_, failure_->peer, operation, request == nullptr ? -1 : request->operation.step()};
+}
+
+void Group::throw_failure(const Request* request) const { throw error_for(request); }
+
+}  // namespace tutti::runtime

@@ -1,0 +1,44 @@
+// The environment, read once and turned into Settings. env.cc is the only file of the project that reads it.
+//
+// Ours (each overrides what a launcher says):
+//
+//   TUTTI_RANK, TUTTI_SIZE   who this process is; set by `tutti run`
+//   TUTTI_MASTER             host:port where the ranks meet, rank 0 listening; ":port" is this host alone
+//   TUTTI_SECRET             only who knows it may join; else
+//   TUTTI_SECRET_FILE        a file that holds it, mode 0600 or stricter; else ~/.config/tutti/secret, likewise
+//   TUTTI_TIMEOUT            seconds that a call waits for a peer which is alive (600)
+//   TUTTI_CONNECT_TIMEOUT    seconds that reaching a peer may take (5)
+//   TUTTI_JOIN_TIMEOUT       seconds that all ranks may take to start (60)
+//   TUTTI_INTERFACE          name or address of the interface to listen on
+//   TUTTI_PORTS              first-last, the ports to listen on
+//   TUTTI_TRANSPORT          auto, shm or tcp
+//
+// Launchers, the first that is recognised:
+//
+//   tutti run                TUTTI_RANK TUTTI_SIZE TUTTI_MASTER
+//   torchrun                 RANK WORLD_SIZE MASTER_ADDR MASTER_PORT (+ 1 when TORCHELASTIC_USE_AGENT_STORE is True: the agent
+//                            itself listens at MASTER_PORT)
+//   Open MPI                 OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE; several hosts need TUTTI_MASTER
+//   MPICH, Intel MPI         PMI_RANK PMI_SIZE; several hosts need TUTTI_MASTER
+//   Slurm                    SLURM_PROCID SLURM_NTASKS; the first host of the step, a port made from the job's number
+//   none of them             rank 0 of 1
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tutti/settings.h"
+
+namespace tutti::runtime {
+
+// The value of an environment variable, nullptr where it is not set.
+using Lookup = std::function<const char*(const char* name)>;
+
+// Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the variable and
+// what it should look like.
+Settings settings_from(const Lookup& lookup);
+
+// The first host of Slurm's list: "node[007-009,12],login" is "node007".
+std::string first_host(const std::string& node_list);
+
+}  // namespace tutti::runtime

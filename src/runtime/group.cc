@@ -1,0 +1,228 @@
+#include "runtime/group.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/choose.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
+constexpr std::size_t kMostPlans = 512;
+
+Layout layout_of(const Job& job, const std::vector<int>& members) {
+  Layout layout = Layout::of(static_cast<int>(members.size()));
+  std::map<int, int> numbers;
+  for (std::size_t r = 0; r < members.size(); ++r)
+    layout.host[r] = numbers.try_emplace(job.host_of(members[r]), static_cast<int>(numbers.size())).first->second;
+  return layout;
+}
+
+bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser (Steele, Lea, Flood 2014)
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank)
+    : job_(std::move(job)),
+      id_(id),
+      members_(std::move(members)),
+      rank_(rank),
+      layout_(layout_of(*job_, members_)),
+      links_(members_.size()),
+      history_(std::make_shared<CallHistory>()) {}
+
+std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
+  std::shared_ptr<Group> group(new Group(std::move(job), id, std::move(members), rank));
+  Job::Lock lock(*group->job_);
+  group->job_->add(*group);
+  if (Control* control = group->job_->control()) control->publish(id, group->history_);
+  return group;
+}
+
+Group::~Group() {
+  Job::Lock lock(*job_);
+  job_->remove(*this);
+  if (Control* control = job_->control()) control->unpublish(id_);
+  for (int peer = 0; !has_failed() && peer < size(); ++peer) {
+    Tag tag;
+    if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;
+    abort({ErrorCode::mismatch, peer,
+           "rank " + std::to_string(peer) + " called " + describe(Call::unpack(tag)) + ", which rank " + std::to_string(rank_) +
+               " never did before it left"});
+    std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, failure_->message.c_str());
+  }
+  links_.clear();
+}
+
+int Group::local_rank_of(int job_rank) const {
+  const auto found = std::find(members_.begin(), members_.end(), job_rank);
+  return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
+}
+
+// --- calls --------------------------------------------------------------------------------------------------------------
+
+Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order) const {
+  const std::size_t total = total_count({.collective = collective, .count = count}, size());
+  return runtime::choose(collective, size(), layout_.hosts(), total * size_of(dtype));
+}
+
+Call Group::make_call(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) const {
+  const std::string what(to_string(collective));
+  if (options.stream != nullptr) throw Error(ErrorCode::unsupported, what + ": streams need CUDA, which this build does not serve");
+  if (count >= kMostElements / static_cast<std::uint64_t>(size()))
+    throw Error(ErrorCode::invalid_argument, what + ": a count of " + std::to_string(count) + " is more than 2^48 elements over all ranks");
+  if (root < 0 || root >= size())
+    throw Error(ErrorCode::invalid_argument, what + ": root " + std::to_string(root) + " is not a rank; there are " + std::to_string(size()));
+  Call call{.collective = collective, .dtype = dtype, .op = op, .order = options.order, .algorithm = options.algorithm,
+            .count = count, .root = static_cast<std::uint16_t>(root)};
+  if (call.algorithm == Algorithm::automatic) call.algorithm = choose(collective, count, dtype, options.order);
+  const AlgorithmEntry* entry = find_algorithm(collective, call.algorithm);
+  if (entry == nullptr)
+    throw Error(ErrorCode::invalid_argument, what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
+  if (!entry->canonical && options.order == Order::canonical && size() > 2)
+    throw Error(ErrorCode::invalid_argument, what + ": " + std::string(to_string(call.algorithm)) +
+                                                 " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
+  return call;
+}
+
+void Group::check_buffers(const Call& call, ConstBuffer input, Buffer output) const {
+  if (input.memory != MemoryKind::host || output.memory != MemoryKind::host)
+    throw Error(ErrorCode::unsupported, std::string(to_string(call.collective)) + ": only host memory is served by this build");
+  if (call.collective == Collective::barrier || call.count == 0) return;
+  const std::size_t part = call.count * size_of(call.dtype), whole = total_count(call, size()) * size_of(call.dtype);
+  const std::size_t in_bytes = call.collective == Collective::reduce_scatter ? whole : part;
+  const std::size_t out_bytes = call.collective == Collective::all_gather ? whole : part;
+  const auto* in = static_cast<const std::byte*>(input.data);
+  const auto* out = static_cast<const std::byte*>(output.data);
+  if (in == nullptr || out == nullptr)
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": a buffer is null though count is " + std::to_string(call.count));
+  if (reinterpret_cast<std::uintptr_t>(in) % size_of(call.dtype) != 0 || reinterpret_cast<std::uintptr_t>(out) % size_of(call.dtype) != 0)
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": a buffer is not aligned to its element type");
+  const std::size_t own = static_cast<std::size_t>(rank_) * part;
+  const bool in_place = call.collective == Collective::reduce_scatter ? out == in + own
+                        : call.collective == Collective::all_gather   ? in == out + own
+                                                                      : in == out;
+  if (!in_place && overlap(in, in_bytes, out, out_bytes))
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": input and output overlap without being in place");
+}
+
+const Plan& Group::plan_for(Call call) {
+  call.sequence = 0;
+  const auto key = call.pack().word;
+  if (last_plan_ != nullptr && key == last_key_) return *last_plan_;
+  if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) plans_.clear();
+  auto& plan = plans_[key];
+  if (plan == nullptr) plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_);
+  last_key_ = key;
+  last_plan_ = plan.get();
+  return *plan;
+}
+
+Request Group::prepare(Call call, ConstBuffer input, Buffer output) {
+  check_buffers(call, input, output);
+  if (has_failed()) throw_failure(nullptr);
+  const Plan& plan = plan_for(call);
+  call.sequence = ++sequence_;
+  return {call, plan, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)};
+}
+
+void Group::run(Call call, ConstBuffer input, Buffer output) {
+  Job::Lock lock(*job_);
+  Request request = prepare(call, input, output);
+  if (current_ == nullptr && queue_.empty()) {
+    current_ = &request;
+  } else {
+    queue_.push_back(&request);
+  }
+  drive(request, lock);
+  if (request.error) throw Error(*request.error);
+}
+
+std::shared_ptr<Request> Group::start(Call call, ConstBuffer input, Buffer output) {
+  Job::Lock lock(*job_);
+  auto request = std::make_shared<Request>(prepare(call, input, output));
+  request->group = shared_from_this();
+  queue_.push_back(request.get());
+  const FloatEnvironment environment;
+  advance();
+  return request;
+}
+
+bool Group::test(Request& request) {
+  Job::Lock lock(*job_);
+  if (!request.over) {
+    const FloatEnvironment environment;
+    job_->advance_all();
+  }
+  if (request.error) throw Error(*request.error);
+  return request.over;
+}
+
+void Group::wait(Request& request) {
+  Job::Lock lock(*job_);
+  if (!request.over) drive(request, lock);
+  if (request.error) throw Error(*request.error);
+}
+
+// --- collectives on the communicator itself ---------------------------------------------------------------------------------
+
+void Group::all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words) {
+  Call call = make_call(Collective::all_gather, words, DType::uint64, Op::sum, 0, {});
+  call.flags = purpose;
+  run(call, mine, all);
+}
+
+std::shared_ptr<Group> Group::split(int color, int key) {
+  struct Wish {
+    std::int64_t color, key;
+  };
+  const Wish mine{color, key};
+  std::vector<Wish> all(size());
+  all_gather_words(1, &mine, all.data(), 2);
+  std::vector<int> together;
+  for (int r = 0; r < size(); ++r)
+    if (color < 0 ? r == rank_ : all[r].color == color) together.push_back(r);
+  std::stable_sort(together.begin(), together.end(), [&](int a, int b) { return all[a].key < all[b].key; });
+  const int rank = static_cast<int>(std::find(together.begin(), together.end(), rank_) - together.begin());
+  for (int& member : together) member = members_[member];
+  // All members derive the same number from what they agree on; groups of one call differ in color, or in their only member.
+  const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(rank_) : static_cast<std::uint64_t>(color);
+  const std::uint64_t id = mix(mix(mix(id_) + ++splits_) + distinct);
+  return make(job_, id, std::move(together), rank);
+}
+
+std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
+  const std::uint64_t mine = bytes;
+  std::vector<std::uint64_t> all(size());
+  all_gather_words(2, &mine, all.data(), 1);
+  for (int r = 0; r < size(); ++r)
+    if (all[r] != bytes)
+      throw Error(ErrorCode::invalid_argument, "allocate: rank " + std::to_string(r) + " asks for " + std::to_string(all[r]) + " bytes, rank " +
+                                                   std::to_string(rank_) + " for " + std::to_string(bytes) + "; all must ask for the same");
+  std::shared_ptr<SymmetricMemory> memory;
+  std::string trouble;
+  try {
+    Job::Lock lock(*job_);
+    memory = std::make_shared<SymmetricMemory>(job_->shm(), bytes);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  const std::uint64_t fine = memory != nullptr;
+  all_gather_words(2, &fine, all.data(), 1);
+  for (int r = 0; r < size(); ++r)
+    if (all[r] == 0)
+      throw Error(ErrorCode::system, "allocate: rank " + std::to_string(r) + " has no room for " + std::to_string(bytes) + " bytes" +
+                                         (r == rank_ ? " (" + trouble + ")" : ""));
+  return memory;
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,127 @@
+// What stands behind a Communicator: the ranks, the links to them, the calls in order, and how all that fails.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/call.h"
+#include "runtime/control.h"
+#include "runtime/job.h"
+#include "runtime/operation.h"
+#include "runtime/patience.h"
+#include "runtime/plan.h"
+#include "schedule/layout.h"
+#include "tutti/communicator.h"
+
+namespace tutti::runtime {
+
+// Why a communicator is unusable. The first one stays.
+struct Failure {
+  ErrorCode code;
+  int peer;  // of the communicator, or -1
+  std::string message;
+};
+
+// A call that has been made: waiting for its turn, running, or over.
+class Request {
+ public:
+  Request(Call call, const Plan& plan, const std::byte* input, std::byte* output)
+      : call(call), plan(&plan), input(input), output(output) {}
+
+  Call call;
+  const Plan* plan;
+  const std::byte* input;
+  std::byte* output;
+  Operation operation;
+  bool begun = false;
+  bool over = false;
+  std::optional<Error> error;
+  std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
+};
+
+class Group : public std::enable_shared_from_this<Group> {
+ public:
+  // members[r] is the job's rank of rank r here.
+  static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
+  ~Group();
+
+  std::uint64_t id() const { return id_; }
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(members_.size()); }
+  int job_rank_of(int rank) const { return members_[rank]; }
+  int local_rank_of(int job_rank) const;  // -1: not in here
+  Job& job() { return *job_; }
+  const std::shared_ptr<Job>& shared_job() { return job_; }
+  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
+
+  // The call with its algorithm resolved and its number to come; throws Error{invalid_argument, unsupported}.
+  Call make_call(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) const;
+
+  void run(Call call, ConstBuffer input, Buffer output);
+  std::shared_ptr<Request> start(Call call, ConstBuffer input, Buffer output);
+  bool test(Request& request);
+  void wait(Request& request);
+
+  std::shared_ptr<Group> split(int color, int key);
+  std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes);
+
+  // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
+  void fail(Failure failure);
+  void abort(Failure failure);
+  bool has_failed() const { return failed_.load(std::memory_order_acquire); }
+  void on_notice(const Notice& notice);  // on the control thread
+
+  // Under the engine's lock.
+  void advance();
+  std::uint64_t moves() const { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
+
+ private:
+  Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
+  Request prepare(Call call, ConstBuffer input, Buffer output);
+  void check_buffers(const Call& call, ConstBuffer input, Buffer output) const;
+  const Plan& plan_for(Call call);
+  void begin(Request& request);
+  void complete_current();
+  void drive(Request& request, Job::Lock& lock);
+  struct Vigil;
+  void watch(const Request& request, const Patience& patience, Vigil& vigil);
+  void close_ranks(const ChannelClosed& closed);
+  void throw_failure(const Request* request) const;
+  Error error_for(const Request* request) const;
+  std::string name_of(int rank) const;
+  std::string standing_of(int peer) const;
+  void all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words);
+
+  const std::shared_ptr<Job> job_;
+  const std::uint64_t id_;
+  const std::vector<int> members_;
+  const int rank_;
+  Layout layout_;
+
+  std::uint32_t sequence_ = 0;
+  std::uint32_t splits_ = 0;
+  std::vector<Link> links_;
+  Workspace workspace_;
+  std::unique_ptr<SymmetricMemory> scratch_;
+  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_;
+  const Plan* last_plan_ = nullptr;
+  std::array<std::uint64_t, 2> last_key_{};
+  Request* current_ = nullptr;
+  std::deque<Request*> queue_;
+  std::uint64_t moves_ = 0;  // of operations that are over
+
+  const std::shared_ptr<CallHistory> history_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;  // guards the two below
+  std::optional<Failure> failure_;
+  std::map<int, Notice> answers_;  // to probes, by peer
+};
+
+}  // namespace tutti::runtime

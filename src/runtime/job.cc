@@ -1,0 +1,201 @@
+#include "runtime/job.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestSleep{20};
+constexpr std::chrono::microseconds kSleepWithCompany{200};  // another thread of this rank may be woken in our place
+
+}  // namespace
+
+// --- memory -------------------------------------------------------------------------------------------------------------
+
+SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes) : shm_(std::move(shm)), bytes_(bytes) {
+  const std::size_t pages = std::max<std::size_t>((bytes + 4095) / 4096 * 4096, 4096);
+  if (shm_ != nullptr) {
+    offset_ = shm_->own().allocate(pages);
+    data_ = shm_->own().base() + offset_;
+  } else {
+    void* at = ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw Error(ErrorCode::system, "no memory for " + std::to_string(bytes) + " bytes");
+    data_ = static_cast<std::byte*>(at);
+  }
+}
+
+SymmetricMemory::~SymmetricMemory() {
+  const std::size_t pages = std::max<std::size_t>((bytes_ + 4095) / 4096 * 4096, 4096);
+  if (shm_ != nullptr) {
+    shm_->own().free(offset_, pages);
+  } else {
+    ::munmap(data_, pages);
+  }
+}
+
+// --- joining ------------------------------------------------------------------------------------------------------------
+
+Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub)
+    : settings_(settings), left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
+  if (hub != nullptr) inproc_ = std::make_unique<inproc::Transport>(std::move(hub), sleeper_);
+}
+
+std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub) {
+  if (settings.size < 1 || settings.rank < 0 || settings.rank >= settings.size)
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " + std::to_string(settings.size) +
+                                                 ": a rank must lie in [0, size)");
+  if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
+    throw Error(ErrorCode::invalid_argument, "transport \"" + settings.transport + "\": must be auto, shm or tcp");
+  std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
+  if (settings.size > 1) job->control_ = Control::join(settings, store);
+  job->find_hosts();
+  if (job->control_ != nullptr) {
+    Job* self = job.get();
+    job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
+      self->on_connection(peer, path, communicator, fd, error);
+    });
+    job->control_->on_notice([self](const Notice& notice) { self->on_notice(notice); });
+  }
+  return job;
+}
+
+// Ranks of equal host ids share a host. Ranks that outnumber its cores must give way to each other when they wait.
+void Job::find_hosts() {
+  std::map<std::string, int> numbers;
+  host_.assign(settings_.size, 0);
+  if (control_ != nullptr)
+    for (const Member& member : control_->members())
+      host_[member.rank] = numbers.try_emplace(member.host_id, static_cast<int>(numbers.size())).first->second;
+  const int here = host_[settings_.rank];
+  const auto neighbours = std::count(host_.begin(), host_.end(), here);
+  crowded_ = neighbours > ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (inproc_ != nullptr) return;
+  if (settings_.transport == "shm" && neighbours != settings_.size)
+    throw Error(ErrorCode::unsupported, "transport shm: not all ranks share a host; use auto or tcp");
+  if (settings_.transport != "tcp") shm_ = std::make_shared<shm::Transport>(sleeper_);
+  tcp_ = std::make_unique<tcp::Transport>(sleeper_);
+}
+
+Job::~Job() { control_.reset(); }
+
+Transport& Job::transport_to(int peer) {
+  if (inproc_ != nullptr) return *inproc_;
+  if (shm_ != nullptr && host_[peer] == host_[rank()]) return *shm_;
+  return *tcp_;
+}
+
+std::unique_ptr<Channel> Job::open(std::uint64_t communicator, int peer) {
+  Transport& transport = transport_to(peer);
+  auto channel = transport.channel(communicator, rank(), peer);
+  if (peer > rank() || &transport == inproc_.get()) return channel;
+  if (&transport == tcp_.get()) {
+    control_->connect(peer, Path::tcp, communicator);
+  } else if (asked_.insert(peer).second) {  // all communicators of two ranks share one hand-over
+    control_->connect(peer, Path::local, 0);
+  }
+  return channel;
+}
+
+// --- news, on the control thread ----------------------------------------------------------------------------------------
+
+void Job::on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
+  if (error != nullptr) {
+    fail_groups_with(peer, error->code, error->what());
+  } else if (path == Path::tcp) {
+    tcp_->attach(communicator, peer, fd);
+  } else if (shm_ != nullptr) {
+    try {
+      shm_->attach(peer, fd);
+    } catch (const Error& failed) {
+      fail_groups_with(peer, failed.code, failed.what());
+    }
+  } else {
+    ::close(fd);
+  }
+  ring();
+}
+
+void Job::on_notice(const Notice& notice) {
+  switch (notice.kind) {
+    case Notice::Kind::lost:
+      fail_groups_with(notice.peer, ErrorCode::peer_lost, "was lost: " + notice.message);
+      break;
+    case Notice::Kind::left:
+      left_[notice.peer].store(true, std::memory_order_release);
+      break;
+    case Notice::Kind::poisoned:
+    case Notice::Kind::answer: {
+      const std::lock_guard lock(groups_mutex_);
+      for (Group* group : groups_)
+        if (group->id() == notice.communicator) group->on_notice(notice);
+      break;
+    }
+  }
+  ring();
+}
+
+void Job::fail_groups_with(int peer, ErrorCode code, const std::string& why) {
+  const std::lock_guard lock(groups_mutex_);
+  for (Group* group : groups_)
+    if (const int local = group->local_rank_of(peer); local >= 0)
+      group->fail({code, local, "rank " + std::to_string(local) + " " + why});
+}
+
+// --- the engine ---------------------------------------------------------------------------------------------------------
+
+Job::Lock::Lock(Job& job) : job_(job), lock_(job.engine_, std::try_to_lock) {
+  if (lock_.owns_lock()) return;
+  job_.wanting_.fetch_add(1, std::memory_order_relaxed);
+  lock_.lock();
+  job_.wanting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Job::Lock::~Lock() = default;
+
+void Job::Lock::breathe() {
+  if (job_.wanting_.load(std::memory_order_relaxed) == 0) return;
+  lock_.unlock();
+  ::sched_yield();
+  lock_.lock();
+}
+
+void Job::add(Group& group) {
+  const std::lock_guard lock(groups_mutex_);
+  groups_.push_back(&group);
+}
+
+void Job::remove(Group& group) {
+  const std::lock_guard lock(groups_mutex_);
+  std::erase(groups_, &group);
+}
+
+// The set of groups changes only under the engine's lock, so it can be walked without the other one.
+void Job::advance_all() {
+  for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i]->advance();
+}
+
+void Job::sleep(Lock& lock, Group& group) {
+  const auto moved_before = group.moves();
+  Transport* const transports[] = {shm_.get(), tcp_.get(), inproc_.get()};
+  for (Transport* transport : transports)
+    if (transport != nullptr) transport->before_sleep();
+  advance_all();
+  if (group.moves() == moved_before && !group.has_failed()) {
+    const bool company = wanting_.load(std::memory_order_relaxed) > 0;
+    lock.lock_.unlock();
+    sleeper_.sleep(company ? kSleepWithCompany : std::chrono::duration_cast<std::chrono::microseconds>(kLongestSleep));
+    lock.lock_.lock();
+  }
+  for (Transport* transport : transports)
+    if (transport != nullptr) transport->after_sleep();
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,108 @@
+// A rank's membership in a job: its transports, its control plane, and the engine that advances its communicators.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/control.h"
+#include "transport/inproc/hub.h"
+#include "transport/inproc/transport.h"
+#include "transport/shm/transport.h"
+#include "transport/sleeper.h"
+#include "transport/tcp/transport.h"
+#include "tutti/settings.h"
+#include "tutti/store.h"
+
+namespace tutti::runtime {
+
+class Group;
+
+// Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory.
+class SymmetricMemory {
+ public:
+  SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes);
+  ~SymmetricMemory();
+  SymmetricMemory(const SymmetricMemory&) = delete;
+  SymmetricMemory& operator=(const SymmetricMemory&) = delete;
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<shm::Transport> shm_;
+  std::uint64_t offset_ = 0;
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+class Job {
+ public:
+  // Blocks until all ranks have joined. `hub` makes it a job of threads over inproc. Throws Error.
+  static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr);
+  ~Job();
+
+  int rank() const { return settings_.rank; }
+  int size() const { return settings_.size; }
+  const Settings& settings() const { return settings_; }
+  Control* control() { return control_.get(); }  // nullptr in a job of one
+  int host_of(int rank) const { return host_[rank]; }
+  bool is_crowded() const { return crowded_; }
+  bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
+  const std::shared_ptr<shm::Transport>& shm() const { return shm_; }
+
+  // The channel to world rank `peer`, and, from the higher rank, a connection asked for where there is none.
+  // Thread-safe under the engine's lock.
+  std::unique_ptr<Channel> open(std::uint64_t communicator, int peer);
+
+  // --- the engine
+  // Held while anything is advanced. breathe() lets another thread of this rank have it.
+  class Lock {
+   public:
+    explicit Lock(Job& job);
+    ~Lock();
+    void breathe();
+
+   private:
+    friend class Job;
+    Job& job_;
+    std::unique_lock<std::mutex> lock_;
+  };
+  void add(Group& group);
+  void remove(Group& group);
+  void advance_all();  // under the lock
+  // Sleeps until a transport has news, after one more advance_all() that moved nothing for `group`. Under the lock, released meanwhile.
+  void sleep(Lock& lock, Group& group);
+  void ring() { sleeper_.ring(); }
+
+ private:
+  Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub);
+  void find_hosts();
+  Transport& transport_to(int peer);
+  void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
+  void on_notice(const Notice& notice);
+  void fail_groups_with(int peer, ErrorCode code, const std::string& why);
+
+  Settings settings_;
+  Sleeper sleeper_;
+  std::shared_ptr<shm::Transport> shm_;
+  std::unique_ptr<tcp::Transport> tcp_;
+  std::unique_ptr<inproc::Transport> inproc_;
+  std::vector<int> host_;
+  bool crowded_ = false;
+  std::unique_ptr<std::atomic<bool>[]> left_;
+  std::set<int> asked_;  // peers of this host that a connection has been asked to
+
+  std::mutex engine_;
+  std::atomic<int> wanting_{0};  // threads that want the engine
+  std::mutex groups_mutex_;      // taken by the control thread too; inside the engine's lock
+  std::vector<Group*> groups_;
+
+  std::unique_ptr<Control> control_;  // last: its thread calls into the above
+};
+
+}  // namespace tutti::runtime

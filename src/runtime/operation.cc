@@ -1,0 +1,166 @@
+#include "runtime/operation.h"
+
+#include <algorithm>
+
+namespace tutti::runtime {
+namespace {
+
+// look(): nothing to work on yet.
+constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
+
+std::size_t element_bytes(const Plan& plan, bool partial) {
+  return partial ? accumulation_size_of(plan.call.dtype) : size_of(plan.call.dtype);
+}
+
+}  // namespace
+
+Operation::Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
+                     std::byte* output)
+    : plan_(&plan), tag_(tag), links_(links), workspace_(&workspace), input_(input), output_(output) {
+  if (workspace.sources.size() < plan.most_sources) workspace.sources.resize(plan.most_sources);
+  if (workspace.targets.size() < plan.most_pushes + 1) workspace.targets.resize(plan.most_pushes + 1);
+  if (workspace.pushed.size() < plan.most_pushes) workspace.pushed.resize(plan.most_pushes);
+}
+
+std::byte* Operation::at(Space space, std::size_t offset) const {
+  switch (space) {
+    case Space::input: return const_cast<std::byte*>(input_) + (offset - plan_->input_bias);
+    case Space::output: return output_ + (offset - plan_->output_bias);
+    case Space::scratch: return workspace_->scratch + offset;
+  }
+  return nullptr;
+}
+
+bool Operation::advance() {
+  while (next_ < plan_->steps.size()) {
+    if (!run(plan_->steps[next_])) {
+      help();
+      return false;
+    }
+    ++next_;
+    ++moves_;
+  }
+  if (is_returned()) return true;
+  help();
+  return false;
+}
+
+bool Operation::run(const PlanStep& step) {
+  switch (step.kind) {
+    case StepKind::send:
+      if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
+      channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
+      return true;
+    case StepKind::receive:
+      channel(step.peer).receive_at(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes);
+      return true;
+    case StepKind::reduce:
+      return run_reduce(step);
+    case StepKind::wait_send:
+      waiting_for_ = step.peer;
+      return channel(step.peer).sent() >= links_[step.peer].sent + step.message;
+    case StepKind::wait_receive:
+      waiting_for_ = step.peer;
+      return channel(step.peer).received() >= links_[step.peer].received + step.message;
+  }
+  return false;
+}
+
+// Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
+std::size_t Operation::look(const PlanStep& step) {
+  std::size_t here = step.count - done_;
+  for (std::size_t i = 0; i < step.source_count; ++i) {
+    const PlanSource& source = plan_->sources[step.first_source + i];
+    const std::size_t element = element_bytes(*plan_, source.partial);
+    ReduceSource& to = workspace_->sources[i];
+    to.joins = source.joins;
+    to.partial = source.partial;
+    if (source.peer == kLocal) {
+      to.data = at(source.space, source.offset) + done_ * element;
+      continue;
+    }
+    std::span<const std::byte> bytes;
+    if (!channel(source.peer).view(tag_, step.count * element, bytes)) {
+      waiting_for_ = source.peer;
+      return kNotHere;
+    }
+    to.data = bytes.data();
+    here = std::min(here, bytes.size() / element);
+    if (here == 0 && step.count != 0) waiting_for_ = source.peer;
+  }
+  return here == 0 && step.count != 0 ? kNotHere : here;
+}
+
+// Where the peers that get this result next can be written to directly, the result goes there in the same pass.
+void Operation::reserve_pushes(const PlanStep& step) {
+  first_push_ = next_ + 1;
+  for (std::size_t i = 0; i < step.pushes; ++i) {
+    const PlanStep& send = plan_->steps[first_push_ + i];
+    workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes);
+  }
+}
+
+bool Operation::run_reduce(const PlanStep& step) {
+  const std::size_t element = element_bytes(*plan_, step.partial);
+  do {
+    const std::size_t count = look(step);
+    if (count == kNotHere) return false;
+    if (done_ == 0) reserve_pushes(step);
+
+    std::size_t targets = 0, direct = 0;
+    workspace_->targets[targets++] = {at(step.space, step.offset) + done_ * element, step.partial};
+    for (std::size_t i = 0; i < step.pushes; ++i)
+      if (workspace_->pushed[i] != nullptr)
+        workspace_->targets[targets++] = {workspace_->pushed[i] + done_ * element, step.partial}, ++direct;
+    const ReduceSpec spec{.dtype = plan_->call.dtype,
+                          .op = plan_->call.op,
+                          .finish = step.finish,
+                          .leaves = plan_->leaves,
+                          .stream = plan_->stream && direct == step.pushes};
+    const bool nothing_to_do = count == 0 || (step.source_count == 1 && !step.finish && targets == 1 &&
+                                              workspace_->sources[0].data == workspace_->targets[0].data);
+    if (!nothing_to_do)
+      reduce(spec, {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count);
+
+    for (std::size_t i = 0; i < step.source_count; ++i) {
+      const PlanSource& source = plan_->sources[step.first_source + i];
+      if (source.peer != kLocal) channel(source.peer).release(count * element_bytes(*plan_, source.partial));
+    }
+    done_ += count;
+    ++moves_;
+    if (done_ < step.count) help();
+  } while (done_ < step.count);
+  for (std::size_t i = 0; i < step.pushes; ++i)
+    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).commit(tag_);
+  done_ = 0;
+  return true;
+}
+
+// All steps are done: has everything that was lent been given back?
+bool Operation::is_returned() {
+  for (; returned_ < plan_->peers.size(); ++returned_) {
+    Link& link = links_[plan_->peers[returned_]];
+    waiting_for_ = plan_->peers[returned_];
+    if (link.channel->sent() < link.sent + plan_->sends[returned_] ||
+        link.channel->received() < link.received + plan_->receives[returned_])
+      return false;
+  }
+  for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
+    Link& link = links_[plan_->peers[i]];
+    link.sent += plan_->sends[i];
+    link.received += plan_->receives[i];
+    link.taken += plan_->arrivals[i];
+    link.channel->flush();
+  }
+  return true;
+}
+
+// Before giving up the core: what is under way with any peer may need this rank's hand.
+void Operation::help() {
+  for (const int peer : plan_->peers) {
+    if (channel(peer).progress()) ++moves_;
+    channel(peer).flush();
+  }
+}
+
+}  // namespace tutti::runtime

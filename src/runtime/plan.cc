@@ -1,0 +1,169 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/choose.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+constexpr std::size_t kStreamAboveBytes = 3 << 20;  // inputs and outputs of all ranks together: more than the caches keep
+
+// Byte offsets of regions, by space.
+class Places {
+ public:
+  Places(const Schedule& schedule, const Partition& partition, DType dtype)
+      : partition_(partition), element_(size_of(dtype)), accumulation_(accumulation_size_of(dtype)) {
+    std::size_t longest = 0;
+    for (int s = 0; s < schedule.slices; ++s) longest = std::max(longest, partition.slice(s).size());
+    scratch_row_ = (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+  }
+
+  std::size_t element_bytes(Space space) const { return space == Space::scratch ? accumulation_ : element_; }
+  std::size_t scratch_row_bytes() const { return scratch_row_; }
+
+  ElementRange range(const Region& region) const { return partition_.chunk(region.slice, region.chunk); }
+
+  std::size_t offset(const Region& region) const {
+    const std::size_t begin = range(region).begin;
+    if (region.space == Space::scratch)
+      return region.row * scratch_row_ + (begin - partition_.slice(region.slice).begin) * accumulation_;
+    return (region.row * partition_.count + begin) * element_;
+  }
+
+ private:
+  const Partition& partition_;
+  std::size_t element_, accumulation_, scratch_row_;
+};
+
+// A reduce whose result is sent by the steps right behind it may write to those peers at once.
+void mark_fusible(Plan& plan) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    PlanStep& reduce = plan.steps[i];
+    if (reduce.kind != StepKind::reduce) continue;
+    for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
+      PlanStep& send = plan.steps[j];
+      const bool same = send.kind == StepKind::send && send.space == reduce.space && send.offset == reduce.offset &&
+                        send.bytes == reduce.bytes;
+      const bool first = std::none_of(plan.steps.begin() + i + 1, plan.steps.begin() + j,
+                                      [&](const PlanStep& step) { return step.peer == send.peer; });
+      if (!same || !first) break;
+      send.fused = true;
+      ++reduce.pushes;
+    }
+    plan.most_sources = std::max<std::size_t>(plan.most_sources, reduce.source_count);
+    plan.most_pushes = std::max<std::size_t>(plan.most_pushes, reduce.pushes);
+  }
+}
+
+struct Traffic {
+  std::uint32_t sends = 0, receives = 0, arrivals = 0;
+};
+
+// Numbers the messages that arrive, in program order, and counts the traffic with each peer.
+void count_messages(Plan& plan) {
+  std::map<int, Traffic> by_peer;
+  for (PlanStep& step : plan.steps) {
+    if (step.kind == StepKind::send) ++by_peer[step.peer].sends;
+    if (step.kind == StepKind::receive) {
+      step.message = by_peer[step.peer].arrivals++;
+      ++by_peer[step.peer].receives;
+    }
+    for (std::uint32_t i = 0; i < step.source_count; ++i)
+      if (const int peer = plan.sources[step.first_source + i].peer; peer != kLocal) ++by_peer[peer].arrivals;
+  }
+  for (const auto& [peer, traffic] : by_peer) {
+    plan.peers.push_back(peer);
+    plan.sends.push_back(traffic.sends);
+    plan.receives.push_back(traffic.receives);
+    plan.arrivals.push_back(traffic.arrivals);
+  }
+}
+
+// Whether `receive` may be posted before `step` rather than after it: not where the step uses its memory (in place, input row
+// 0 and output are one), lends it to another peer, or waits. Lent to the very peer that will fill it is fine:
+// the verifier has shown that the peer's message is its answer to what it read.
+bool may_pass(const Plan& plan, const PlanStep& receive, const PlanStep& step) {
+  const auto same_memory = [&](Space space, std::size_t offset) {
+    return (space == Space::scratch) == (receive.space == Space::scratch) && offset == receive.offset;
+  };
+  switch (step.kind) {
+    case StepKind::send: return step.peer == receive.peer || !same_memory(step.space, step.offset);
+    case StepKind::receive: return step.peer != receive.peer;
+    case StepKind::reduce:
+      for (std::uint32_t i = 0; i < step.source_count; ++i) {
+        const PlanSource& source = plan.sources[step.first_source + i];
+        if (source.peer == kLocal && same_memory(source.space, source.offset)) return false;
+      }
+      return !same_memory(step.space, step.offset);
+    case StepKind::wait_send:
+    case StepKind::wait_receive: return false;
+  }
+  return false;
+}
+
+// Posts every receive as early as it may be: a peer that finds it posted can write its message straight into place.
+void post_early(Plan& plan) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].kind != StepKind::receive) continue;
+    std::size_t to = i;
+    while (to > 0 && may_pass(plan, plan.steps[i], plan.steps[to - 1])) --to;
+    std::rotate(plan.steps.begin() + to, plan.steps.begin() + i, plan.steps.begin() + i + 1);
+  }
+}
+
+}  // namespace
+
+Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total) {
+  const std::size_t grain = kLineBytes / size_of(dtype);
+  return {.count = total,
+          .slices = static_cast<std::size_t>(schedule.slices),
+          .chunks = static_cast<std::size_t>(schedule.chunks),
+          .slice_grain = schedule.exact_slices ? 1 : grain,
+          .chunk_grain = grain};
+}
+
+std::size_t total_count(const Call& call, int ranks) {
+  const bool parts = call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
+  return parts ? call.count * static_cast<std::size_t>(ranks) : call.count;
+}
+
+std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout) {
+  const std::size_t total = total_count(call, layout.ranks());
+  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks_for(total * size_of(call.dtype)) : 1};
+  const Schedule schedule = entry.schedule(rank, layout, message);
+  const Partition partition = partition_for(schedule, call.dtype, total);
+  const Places places(schedule, partition, call.dtype);
+
+  auto plan = std::make_unique<Plan>();
+  plan->call = call;
+  plan->leaves = static_cast<std::uint32_t>(layout.leaves());
+  plan->scratch_bytes = schedule.scratch_rows * places.scratch_row_bytes();
+  plan->stream = total * size_of(call.dtype) * 2 * layout.ranks() > kStreamAboveBytes;
+  const std::size_t own = partition.slice(schedule.slices > rank ? rank : 0).begin * size_of(call.dtype);
+  if (call.collective == Collective::all_gather) plan->input_bias = own;
+  if (call.collective == Collective::reduce_scatter) plan->output_bias = own;
+
+  for (const Step& step : schedule.steps) {
+    PlanStep made{.kind = step.kind, .finish = step.finish, .space = step.region.space, .peer = step.peer,
+                  .message = step.message, .first_source = step.first_source, .source_count = step.source_count};
+    if (step.kind != StepKind::wait_send && step.kind != StepKind::wait_receive) {
+      made.partial = step.region.space == Space::scratch;
+      made.offset = places.offset(step.region);
+      made.count = places.range(step.region).size();
+      made.bytes = made.count * places.element_bytes(step.region.space);
+    }
+    plan->steps.push_back(made);
+  }
+  for (const Source& source : schedule.sources)
+    plan->sources.push_back({.peer = source.peer, .space = source.region.space, .joins = source.joins, .partial = source.partial,
+                             .offset = source.peer == kLocal ? places.offset(source.region) : 0});
+  count_messages(*plan);
+  post_early(*plan);
+  mark_fusible(*plan);
+  return plan;
+}
+
+}  // namespace tutti::runtime

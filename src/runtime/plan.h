@@ -1,0 +1,65 @@
+// A schedule made ready to run: indices turned into byte offsets for one call's count and type. Made once per kind of call, cached.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/catalogue.h"
+#include "reduce/reduce.h"
+#include "runtime/call.h"
+#include "schedule/partition.h"
+#include "schedule/schedule.h"
+
+namespace tutti::runtime {
+
+// How the elements of a call are cut under `schedule`: the executor and the benchmark's check both ask here. Slice and
+// chunk boundaries fall on cache lines where the collective leaves them free.
+Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total_count);
+
+// Elements that the whole message has: count, or ranks * count for all-gather and reduce-scatter.
+std::size_t total_count(const Call& call, int ranks);
+
+struct PlanSource {
+  std::int32_t peer = kLocal;
+  Space space = Space::input;
+  std::uint8_t joins = 0;
+  bool partial = false;
+  std::size_t offset = 0;  // local: bytes from the space's base
+};
+
+struct PlanStep {
+  StepKind kind = StepKind::reduce;
+  bool finish = false;
+  bool partial = false;      // of region: scratch
+  bool fused = false;        // send: the reduce before it may already have written to the peer
+  Space space = Space::input;
+  std::int32_t peer = kLocal;
+  std::uint32_t message = 0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
+  std::uint32_t first_source = 0, source_count = 0;
+  std::uint32_t pushes = 0;  // reduce: how many of the steps right behind it send what it makes
+  std::size_t offset = 0;    // bytes from the space's base
+  std::size_t count = 0;     // elements
+  std::size_t bytes = 0;
+};
+
+struct Plan {
+  Call call;  // sequence 0
+  int step_count = 0;
+  std::vector<PlanStep> steps;
+  std::vector<PlanSource> sources;
+  std::vector<int> peers;       // that the schedule talks to, ascending
+  // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or viewed).
+  std::vector<std::uint32_t> sends, receives, arrivals;
+  std::size_t scratch_bytes = 0;
+  std::size_t input_bias = 0, output_bias = 0;  // bytes by which the caller's buffer starts into the space
+  std::uint32_t leaves = 1;
+  bool stream = false;          // results outgrow the cache: store past it
+  std::size_t most_sources = 0, most_pushes = 0;
+};
+
+// Throws Error{invalid_argument} where the algorithm does not take the layout.
+std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout);
+
+}  // namespace tutti::runtime

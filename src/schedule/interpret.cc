@@ -1,0 +1,331 @@
+#include "schedule/interpret.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "schedule/interpret_memory.h"
+
+namespace tutti {
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(mix(seed)) {}
+  std::uint64_t draw() { return mix(state_++); }
+  bool one_in(std::uint64_t n) { return draw() % n == 0; }
+  std::vector<std::size_t> shuffled(std::size_t size) {
+    std::vector<std::size_t> items(size);
+    std::iota(items.begin(), items.end(), 0);
+    for (std::size_t i = size; i > 1; --i) std::swap(items[i - 1], items[draw() % i]);
+    return items;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Message {
+  Region from, to;
+  Elements source, target;
+  bool sent = false, posted = false;
+  bool buffered = false;  // by the transport: the sender's memory is given back before the receiver takes the message
+  std::vector<Element> buffer;
+  bool moving = false;
+  std::vector<std::size_t> left;  // while moving: the elements still to move, in the order they will
+  bool given_back = false;        // to the sender
+  bool arrived = false;           // wholly in `target`, or consumed by a reduce
+  std::uint64_t priority = 0;
+
+  bool can_move() const { return sent && ((buffered && !given_back) || (posted && !arrived)); }
+  bool can_be_consumed() const { return sent && (!buffered || given_back); }
+  Elements contents() { return buffered ? Elements(buffer) : source; }
+};
+
+struct Channel {
+  std::deque<Message> messages;
+  std::size_t sent = 0, received = 0;
+  std::vector<Message*> posted;
+  Message& at(std::size_t number) { return number < messages.size() ? messages[number] : messages.emplace_back(); }
+};
+
+struct Rank {
+  RankMemory memory;
+  std::uint64_t priority;
+  std::size_t step = 0;
+  bool started = false, ended = false;
+  std::vector<Message*> claimed;  // the sources of the reduce it stands at, nullptr for local ones
+  std::vector<std::size_t> left;  // elements of that reduce still to be combined
+};
+
+class Interpreter {
+ public:
+  Interpreter(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count, bool in_place,
+              std::uint64_t seed)
+      : schedules_(schedules), goal_(goal), arithmetic_(layout, goal), dice_(seed), channels_(schedules.size() * schedules.size()) {
+    for (const Schedule& schedule : schedules) ranks_.push_back({{schedule, layout, goal, count, in_place}, dice_.draw()});
+  }
+
+  void run();
+  std::vector<std::uint64_t> output(int rank) const;  // checked
+
+ private:
+  bool act();
+  bool can_advance(int rank);
+  void advance(int rank);
+  void enter(int rank);
+  void send(int rank, const Step& step);
+  void receive(int rank, const Step& step);
+  void combine_one(int rank, const Step& step);
+  void consume(int rank, const Step& step);
+  void end(int rank);
+  bool all_returned(int rank);
+  void track(Message& message);
+  void move(Message& message);
+
+  int peer(int number) const;
+  Channel& channel(int from, int to) { return channels_[from * ranks_.size() + peer(to)]; }
+  bool done(int rank) const { return ranks_[rank].step == schedules_[rank].steps.size(); }
+  const Step& step_of(int rank) const { return schedules_[rank].steps[ranks_[rank].step]; }
+
+  std::span<const Schedule> schedules_;
+  const Goal& goal_;
+  Arithmetic arithmetic_;
+  Dice dice_;
+  std::vector<Rank> ranks_;
+  std::vector<Channel> channels_;
+  std::vector<Message*> tracked_;  // those that may still move by themselves
+};
+
+std::uint64_t read(const Element& element) {
+  if (!element.written) throw Trouble{"memory is read that was never written"};
+  return element.value;
+}
+
+int Interpreter::peer(int number) const {
+  if (number < 0 || number >= static_cast<int>(ranks_.size())) throw Trouble{"a peer that does not exist"};
+  return number;
+}
+
+void Interpreter::run() {
+  while (act()) {
+  }
+  for (const Rank& rank : ranks_)
+    if (!rank.ended) throw Trouble{fmt::format("deadlock, with a rank at step {}", rank.step)};
+  for (const Channel& channel : channels_)
+    if (channel.sent != channel.received) throw Trouble{"a message that is not received"};
+}
+
+// Does whatever the dice choose among all that could happen next. Everyone has a priority that seldom changes, so that one
+// rank or one transfer is often delayed for as long as anything else can go on.
+bool Interpreter::act() {
+  struct Choice {
+    std::uint64_t* priority = nullptr;
+    int rank = 0;
+    Message* message = nullptr;
+  };
+  std::vector<Choice> choices;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    if (can_advance(rank)) choices.push_back({&ranks_[rank].priority, rank, nullptr});
+  std::erase_if(tracked_, [](const Message* message) { return message->given_back && message->arrived; });
+  for (Message* message : tracked_)
+    if (message->can_move()) choices.push_back({&message->priority, 0, message});
+  if (choices.empty()) return false;
+
+  const Choice first = *std::ranges::max_element(choices, {}, [](const Choice& choice) { return *choice.priority; });
+  const Choice choice = dice_.one_in(8) ? choices[dice_.draw() % choices.size()] : first;
+  if (dice_.one_in(16)) *choice.priority = dice_.draw();
+  if (choice.message != nullptr) {
+    move(*choice.message);
+    return true;
+  }
+  try {
+    advance(choice.rank);
+  } catch (const Trouble& trouble) {
+    throw Trouble{fmt::format("rank {}, step {}: {}", choice.rank, ranks_[choice.rank].step, trouble.what)};
+  }
+  return true;
+}
+
+bool Interpreter::can_advance(int rank) {
+  const Rank& self = ranks_[rank];
+  if (!self.started) return true;
+  if (self.ended) return false;
+  if (done(rank)) return all_returned(rank);
+  const Step& step = step_of(rank);
+  if (step.kind == StepKind::reduce)
+    return std::ranges::all_of(self.claimed, [](const Message* message) { return !message || message->can_be_consumed(); });
+  if (step.kind == StepKind::wait_send) {
+    const Channel& to = channel(rank, step.peer);
+    return step.message <= to.sent && std::all_of(to.messages.begin(), to.messages.begin() + step.message,
+                                                  [](const Message& message) { return message.given_back; });
+  }
+  if (step.kind == StepKind::wait_receive) {
+    const Channel& from = channel(peer(step.peer), rank);
+    return step.message <= from.posted.size() && std::all_of(from.posted.begin(), from.posted.begin() + step.message,
+                                                             [](const Message* message) { return message->arrived; });
+  }
+  return true;
+}
+
+bool Interpreter::all_returned(int rank) {
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    const Channel& to = channel(rank, other);
+    for (std::size_t i = 0; i < to.sent; ++i)
+      if (!to.messages[i].given_back) return false;
+    for (const Message* message : channel(other, rank).posted)
+      if (!message->arrived) return false;
+  }
+  return true;
+}
+
+void Interpreter::advance(int rank) {
+  Rank& self = ranks_[rank];
+  if (!self.started) {
+    self.started = true;
+    return enter(rank);
+  }
+  if (done(rank)) return end(rank);
+  const Step& step = step_of(rank);
+  if (step.kind == StepKind::reduce && !self.left.empty()) return combine_one(rank, step);
+  if (step.kind == StepKind::reduce) consume(rank, step);
+  if (step.kind == StepKind::send) send(rank, step);
+  if (step.kind == StepKind::receive) receive(rank, step);
+  ++self.step;
+  enter(rank);
+}
+
+// Called when a rank comes to stand at a step: a reduce claims its messages then, in the order of its sources.
+void Interpreter::enter(int rank) {
+  Rank& self = ranks_[rank];
+  if (done(rank) || step_of(rank).kind != StepKind::reduce) return;
+  self.claimed.clear();
+  for (const Source& source : schedules_[rank].sources_of(step_of(rank))) {
+    Channel* from = source.peer == kLocal ? nullptr : &channel(peer(source.peer), rank);
+    self.claimed.push_back(from ? &from->at(from->received++) : nullptr);
+  }
+  self.left = dice_.shuffled(self.memory.length(step_of(rank).region));
+}
+
+void Interpreter::send(int rank, const Step& step) {
+  Channel& to = channel(rank, step.peer);
+  Message& message = to.at(to.sent++);
+  message.sent = true;
+  message.from = step.region;
+  message.source = ranks_[rank].memory.at(step.region);
+  message.buffered = dice_.one_in(3);
+  message.buffer.resize(message.source.size());
+  track(message);
+}
+
+void Interpreter::receive(int rank, const Step& step) {
+  if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
+  Channel& from = channel(peer(step.peer), rank);
+  Message& message = from.at(from.received++);
+  from.posted.push_back(&message);
+  message.posted = true;
+  message.to = step.region;
+  message.target = ranks_[rank].memory.at(step.region);
+  track(message);
+}
+
+void Interpreter::track(Message& message) {
+  if (message.priority != 0) return;
+  message.priority = dice_.draw();
+  tracked_.push_back(&message);
+}
+
+// Moves one element into the transport's buffer or to its place, or notices that all are there.
+void Interpreter::move(Message& message) {
+  const bool loading = message.buffered && !message.given_back;
+  if (!loading && message.source.size() != message.target.size()) throw Trouble{"a message of another length than its place"};
+  if (!loading && (message.from.space == Space::scratch) != (message.to.space == Space::scratch))
+    throw Trouble{"a message of another type than its place"};
+  if (!message.moving) message.left = dice_.shuffled(message.source.size());
+  message.moving = true;
+  if (!message.left.empty()) {
+    const std::size_t i = message.left.back();
+    message.left.pop_back();
+    const Element& from = message.buffered && !loading ? message.buffer[i] : message.source[i];
+    (loading ? message.buffer[i] : message.target[i]) = {read(from), true};
+    return;
+  }
+  message.moving = false;
+  message.given_back = true;
+  message.arrived = !loading;
+}
+
+void Interpreter::combine_one(int rank, const Step& step) {
+  Rank& self = ranks_[rank];
+  const std::size_t i = self.left.back();
+  self.left.pop_back();
+  std::vector<std::uint64_t> stack;
+  for (std::size_t s = 0; s < step.source_count; ++s) {
+    const Source& source = schedules_[rank].sources_of(step)[s];
+    const Elements from = self.claimed[s] ? self.claimed[s]->contents() : self.memory.at(source.region);
+    if (from.size() != self.memory.length(step.region)) throw Trouble{"a source of another length than the result"};
+    stack.push_back(read(from[i]));
+    for (int joins = 0; joins < source.joins; ++joins) {
+      if (stack.size() < 2) throw Trouble{"a tree that joins more than there is"};
+      const std::uint64_t top = stack.back();
+      stack.pop_back();
+      stack.back() = arithmetic_.combine(stack.back(), top);
+    }
+  }
+  if (stack.size() != 1) throw Trouble{"a tree that does not end in one result"};
+  self.memory.at(step.region)[i] = {step.finish ? arithmetic_.finish(stack[0]) : stack[0], true};
+}
+
+// The end of a reduce: its messages are given back. Types are checked here, as they would be misread by then.
+void Interpreter::consume(int rank, const Step& step) {
+  if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
+  if (step.region.space == Space::scratch && step.finish) throw Trouble{"a finished result among partial ones"};
+  for (std::size_t s = 0; s < step.source_count; ++s) {
+    const Source& source = schedules_[rank].sources_of(step)[s];
+    Message* message = ranks_[rank].claimed[s];
+    const Region& from = message ? message->from : source.region;
+    if (source.partial != (from.space == Space::scratch)) throw Trouble{"a source of another type than it is taken for"};
+    if (message != nullptr) message->given_back = message->arrived = true;
+    if (step.region.space == Space::output && !step.finish && (source.partial || step.source_count > 1))
+      throw Trouble{"a partial result rounded"};
+  }
+}
+
+void Interpreter::end(int rank) {
+  ranks_[rank].ended = true;
+  const bool all_started = std::ranges::all_of(ranks_, [](const Rank& other) { return other.started; });
+  if (goal_.collective == Collective::barrier && !all_started) throw Trouble{"a rank leaves the barrier before all have entered"};
+}
+
+std::vector<std::uint64_t> Interpreter::output(int rank) const {
+  std::vector<std::uint64_t> values;
+  const Partition& partition = ranks_[rank].memory.partition();
+  for (std::size_t slice = 0; slice < partition.slices; ++slice) {
+    if (goal_.collective == Collective::reduce_scatter && slice != static_cast<std::size_t>(rank)) continue;
+    const ElementRange range = partition.slice(slice);
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      values.push_back(read(ranks_[rank].memory.output()[i]));
+      if (values.back() != arithmetic_.expected(slice, i)) throw Trouble{fmt::format("rank {}'s element {} is wrong", rank, i)};
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count, bool in_place,
+              std::uint64_t seed) {
+  Run run;
+  try {
+    Interpreter interpreter(schedules, layout, goal, count, in_place, seed);
+    interpreter.run();
+    for (int rank = 0; rank < layout.ranks(); ++rank) run.outputs.push_back(interpreter.output(rank));
+  } catch (const Trouble& trouble) {
+    run.trouble = trouble.what;
+  }
+  return run;
+}
+
+}  // namespace tutti

@@ -1,0 +1,69 @@
+#include "schedule/interpret_memory.h"
+
+#include <algorithm>
+
+namespace tutti {
+
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+bool Arithmetic::combines() const {
+  return goal_.collective == Collective::all_reduce || goal_.collective == Collective::reduce_scatter;
+}
+
+std::uint64_t Arithmetic::combine(std::uint64_t below, std::uint64_t top) const {
+  return goal_.order == Order::canonical ? mix(mix(below) + 3 * top) : below + top;
+}
+
+std::uint64_t Arithmetic::tree(int lo, int hi, std::size_t element) const {
+  if (hi - lo == 1) return input(lo, element);
+  int left = 1;
+  while (left < hi - lo - left) left *= 2;
+  return combine(tree(lo, lo + left, element), tree(lo + left, hi, element));
+}
+
+std::uint64_t Arithmetic::expected(std::size_t slice, std::size_t element) const {
+  if (combines()) return finish(tree(0, layout_.leaves(), element));
+  return input(goal_.collective == Collective::broadcast ? goal_.root : static_cast<int>(slice), element);
+}
+
+RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count, bool in_place)
+    : in_place_(in_place) {
+  partition_.count = goal.collective == Collective::barrier ? 0 : count;
+  partition_.slices = schedule.slices;
+  partition_.chunks = schedule.chunks;
+  for (std::size_t slice = 0; slice < partition_.slices; ++slice)
+    for (std::size_t chunk = 0; chunk < partition_.chunks; ++chunk)
+      scratch_stride_ = std::max(scratch_stride_, partition_.chunk(slice, chunk).size());
+  scratch_.assign(schedule.scratch_rows, std::vector<Element>(scratch_stride_ * partition_.chunks));
+  output_.resize(partition_.count);
+
+  const Arithmetic arithmetic(layout, goal);
+  const int rows = arithmetic.combines() ? layout.leaves_of(schedule.rank) : 1;
+  const int first = arithmetic.combines() ? layout.first_leaf[schedule.rank] : schedule.rank;
+  inputs_.assign(std::max(rows, 1), std::vector<Element>(partition_.count));
+  const bool own_slice = goal.collective == Collective::all_gather;
+  const ElementRange held = own_slice ? partition_.slice(schedule.rank) : ElementRange{0, partition_.count};
+  for (int row = 0; row < rows; ++row)
+    for (std::size_t i = held.begin; i < held.end; ++i) inputs_[row][i] = {arithmetic.input(first + row, i), true};
+}
+
+std::size_t RankMemory::length(const Region& region) const {
+  if (region.slice >= partition_.slices || region.chunk >= partition_.chunks) throw Trouble{"a region that does not exist"};
+  return partition_.chunk(region.slice, region.chunk).size();
+}
+
+Elements RankMemory::at(const Region& region) {
+  const std::size_t size = length(region);
+  const std::size_t rows = region.space == Space::output ? 1 : region.space == Space::input ? inputs_.size() : scratch_.size();
+  if (region.row >= rows) throw Trouble{"a row that does not exist"};
+  if (region.space == Space::scratch) return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
+  std::vector<Element>& whole = region.space == Space::output && !in_place_ ? output_ : inputs_[region.row];
+  return Elements(whole).subspan(partition_.chunk(region.slice, region.chunk).begin, size);
+}
+
+}  // namespace tutti

@@ -1,0 +1,65 @@
+// What the interpreter computes with: numbers that show who was combined with whom, and one rank's memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/layout.h"
+#include "schedule/partition.h"
+#include "schedule/schedule.h"
+#include "schedule/verify.h"
+
+namespace tutti {
+
+// Thrown inside the interpreter; interpret() turns it into Run::trouble.
+struct Trouble {
+  std::string what;
+};
+
+// SplitMix64 (Steele, Lea, Flood 2014): the hash of values and, over a counter, the scheduler's dice.
+std::uint64_t mix(std::uint64_t x);
+
+struct Element {
+  std::uint64_t value = 0;
+  bool written = false;
+};
+using Elements = std::span<Element>;
+
+class Arithmetic {
+ public:
+  Arithmetic(const Layout& layout, const Goal& goal) : layout_(layout), goal_(goal) {}
+
+  bool combines() const;  // leaves; otherwise ranks' data moves
+  std::uint64_t input(int leaf, std::size_t element) const { return mix(mix(leaf) ^ element); }
+  std::uint64_t combine(std::uint64_t below, std::uint64_t top) const;
+  std::uint64_t finish(std::uint64_t value) const { return mix(value ^ 0xf1); }
+  std::uint64_t expected(std::size_t slice, std::size_t element) const;
+
+ private:
+  std::uint64_t tree(int lo, int hi, std::size_t element) const;
+
+  const Layout& layout_;
+  const Goal& goal_;
+};
+
+class RankMemory {
+ public:
+  // The rank's inputs are written, all else is not.
+  RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count, bool in_place);
+
+  Elements at(const Region& region);  // throws Trouble
+  std::size_t length(const Region& region) const;
+  const std::vector<Element>& output() const { return in_place_ ? inputs_[0] : output_; }
+  const Partition& partition() const { return partition_; }
+
+ private:
+  Partition partition_;
+  bool in_place_;
+  std::size_t scratch_stride_ = 0;  // elements from chunk to chunk
+  std::vector<std::vector<Element>> inputs_, scratch_;  // by row
+  std::vector<Element> output_;                         // unused in place
+};
+
+}  // namespace tutti

@@ -1,0 +1,91 @@
+#include "schedule/text.h"
+
+#include <fmt/format.h>
+
+#include "tutti/error.h"
+
+namespace tutti {
+namespace {
+
+std::string_view name_of(Space space) {
+  switch (space) {
+    case Space::input: return "input";
+    case Space::output: return "output";
+    case Space::scratch: return "scratch";
+  }
+  return "unknown";
+}
+
+std::string counted(int count, std::string_view thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
+
+std::string source_text(const Source& source, const Region& to) {
+  if (source.peer == kLocal) return to_text(source.region);
+  std::string text = fmt::format("{}from {}", source.partial ? "partial " : "", source.peer);
+  if (source.region.slice != to.slice || source.region.chunk != to.chunk)
+    text += fmt::format("[slice {} chunk {}]", source.region.slice, source.region.chunk);
+  return text;
+}
+
+std::string tree_text(const Schedule& schedule, const Step& step) {
+  struct Operand {
+    std::string text;
+    bool combined;
+    std::string inside() const { return combined ? "(" + text + ")" : text; }
+  };
+  std::vector<Operand> stack;
+  for (const Source& source : schedule.sources_of(step)) {
+    stack.push_back({source_text(source, step.region), false});
+    for (int joins = 0; joins < source.joins && stack.size() > 1; ++joins) {
+      const Operand top = std::move(stack.back());
+      stack.pop_back();
+      stack.back() = {fmt::format("{} + {}", stack.back().inside(), top.inside()), true};
+    }
+  }
+  if (stack.size() != 1) throw Error(ErrorCode::invalid_argument, "a reduction's tree does not end in one result");
+  return stack[0].text;
+}
+
+std::string step_text(const Schedule& schedule, const Step& step) {
+  const std::string region = to_text(step.region);
+  switch (step.kind) {
+    case StepKind::send: return fmt::format("send {} to {}", region, step.peer);
+    case StepKind::receive: return fmt::format("receive {} from {}", region, step.peer);
+    case StepKind::wait_send: return fmt::format("wait_send {} to {}", step.message, step.peer);
+    case StepKind::wait_receive: return fmt::format("wait_receive {} from {}", step.message, step.peer);
+    case StepKind::reduce: break;
+  }
+  const std::string tree = tree_text(schedule, step);
+  return step.finish ? fmt::format("{} = finish({})", region, tree) : fmt::format("{} = {}", region, tree);
+}
+
+}  // namespace
+
+std::string_view to_string(StepKind kind) {
+  switch (kind) {
+    case StepKind::send: return "send";
+    case StepKind::receive: return "receive";
+    case StepKind::reduce: return "reduce";
+    case StepKind::wait_send: return "wait_send";
+    case StepKind::wait_receive: return "wait_receive";
+  }
+  return "unknown";
+}
+
+std::string to_text(const Region& region) {
+  const bool has_rows = region.space == Space::scratch || region.row != 0;
+  return fmt::format("{}[{}slice {} chunk {}]", name_of(region.space), has_rows ? fmt::format("row {} ", region.row) : "",
+                     region.slice, region.chunk);
+}
+
+std::string to_text(std::span<const Schedule> schedules) {
+  std::string text;
+  for (const Schedule& schedule : schedules) {
+    text += fmt::format("rank {} of {}: {} x {}, {}\n", schedule.rank, schedules.size(),
+                        counted(schedule.slices, schedule.exact_slices ? "exact slice" : "slice"), counted(schedule.chunks, "chunk"),
+                        counted(schedule.scratch_rows, "scratch row"));
+    for (const Step& step : schedule.steps) text += "  " + step_text(schedule, step) + "\n";
+  }
+  return text;
+}
+
+}  // namespace tutti

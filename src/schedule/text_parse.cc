@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "schedule/text.h"
+#include "tutti/error.h"
+
+namespace tutti {
+namespace {
+
+// One line, read token by token: words, numbers and single punctuation marks.
+class Line {
+ public:
+  Line(std::string_view text, int number) : text_(text.substr(0, text.find('#'))), number_(number) { next(); }
+
+  bool empty() const { return token_.empty(); }
+  bool sees(std::string_view word) const { return token_ == word; }
+  bool take(std::string_view word) {
+    if (!sees(word)) return false;
+    next();
+    return true;
+  }
+  void expect(std::string_view word) {
+    if (!take(word)) fail(fmt::format("'{}'", word));
+  }
+  void expect_counted(std::string_view thing) {  // "chunk" or "chunks"
+    if (!take(thing)) expect(fmt::format("{}s", thing));
+  }
+  template <class T = int>
+  T number() {
+    T value = 0;
+    const auto [end, error] = std::from_chars(token_.data(), token_.data() + token_.size(), value);
+    if (error != std::errc() || end != token_.data() + token_.size()) fail(fmt::format("a number up to {}", std::numeric_limits<T>::max()));
+    next();
+    return value;
+  }
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("line {}: expected {}, found {}", number_, expected, empty() ? "its end" : fmt::format("'{}'", token_)));
+  }
+
+ private:
+  void next() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_.front()))) text_.remove_prefix(1);
+    std::size_t size = 0;
+    while (size < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[size])) || text_[size] == '_')) ++size;
+    if (size == 0 && !text_.empty()) size = 1;
+    token_ = text_.substr(0, size);
+    text_.remove_prefix(size);
+  }
+
+  std::string_view text_, token_;
+  int number_;
+};
+
+void parse_part(Line& line, Region& region) {
+  line.expect("[");
+  if (line.take("row")) region.row = line.number<std::uint16_t>();
+  line.expect("slice");
+  region.slice = line.number<std::uint16_t>();
+  line.expect("chunk");
+  region.chunk = line.number<std::uint16_t>();
+  line.expect("]");
+}
+
+// False where the line goes on with something else.
+bool parse_region(Line& line, Region& region) {
+  if (line.take("input")) {
+    region.space = Space::input;
+  } else if (line.take("output")) {
+    region.space = Space::output;
+  } else if (line.take("scratch")) {
+    region.space = Space::scratch;
+  } else {
+    return false;
+  }
+  parse_part(line, region);
+  return true;
+}
+
+Region expect_region(Line& line) {
+  Region region;
+  if (!parse_region(line, region)) line.fail("a region");
+  return region;
+}
+
+Source parse_source(Line& line, const Region& to) {
+  Source source;
+  if (parse_region(line, source.region)) {
+    source.partial = source.region.space == Space::scratch;
+    return source;
+  }
+  source.partial = line.take("partial");
+  if (!line.take("from")) line.fail("a source");
+  source.peer = line.number();
+  source.region = {Space::input, 0, to.slice, to.chunk};
+  if (line.sees("[")) parse_part(line, source.region);
+  return source;
+}
+
+void parse_tree(Line& line, const Region& to, std::vector<Source>& sources);
+
+void parse_operand(Line& line, const Region& to, std::vector<Source>& sources) {
+  if (line.take("(")) {
+    parse_tree(line, to, sources);
+    line.expect(")");
+  } else {
+    sources.push_back(parse_source(line, to));
+  }
+}
+
+void parse_tree(Line& line, const Region& to, std::vector<Source>& sources) {
+  parse_operand(line, to, sources);
+  if (!line.take("+")) return;
+  parse_operand(line, to, sources);
+  ++sources.back().joins;
+}
+
+Step parse_reduce(Line& line, std::vector<Source>& sources) {
+  Step step{.kind = StepKind::reduce, .first_source = static_cast<std::uint32_t>(sources.size())};
+  if (!parse_region(line, step.region)) line.fail("a step");
+  line.expect("=");
+  step.finish = line.take("finish");
+  if (step.finish) line.expect("(");
+  parse_tree(line, step.region, sources);
+  if (step.finish) line.expect(")");
+  step.source_count = static_cast<std::uint16_t>(sources.size() - step.first_source);
+  return step;
+}
+
+Step parse_step(Line& line, std::vector<Source>& sources) {
+  Step step;
+  if (line.take("send")) {
+    step.kind = StepKind::send;
+    step.region = expect_region(line);
+    line.expect("to");
+  } else if (line.take("receive")) {
+    step.kind = StepKind::receive;
+    step.region = expect_region(line);
+    line.expect("from");
+  } else if (line.take("wait_send")) {
+    step.kind = StepKind::wait_send;
+    step.message = line.number<std::uint32_t>();
+    line.expect("to");
+  } else if (line.take("wait_receive")) {
+    step.kind = StepKind::wait_receive;
+    step.message = line.number<std::uint32_t>();
+    line.expect("from");
+  } else {
+    return parse_reduce(line, sources);
+  }
+  step.peer = line.number();
+  return step;
+}
+
+// After "rank".
+Schedule parse_header(Line& line) {
+  Schedule schedule;
+  schedule.rank = line.number();
+  line.expect("of");
+  line.number();
+  line.expect(":");
+  schedule.slices = line.number();
+  schedule.exact_slices = line.take("exact");
+  line.expect_counted("slice");
+  line.expect("x");
+  schedule.chunks = line.number();
+  line.expect_counted("chunk");
+  line.expect(",");
+  schedule.scratch_rows = line.number();
+  line.expect("scratch");
+  line.expect_counted("row");
+  return schedule;
+}
+
+}  // namespace
+
+std::vector<Schedule> parse_schedules(std::string_view text) {
+  std::vector<Schedule> schedules;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    Line line(text.substr(0, end), number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    if (line.take("rank")) {
+      schedules.push_back(parse_header(line));
+    } else if (schedules.empty()) {
+      line.fail("'rank'");
+    } else {
+      schedules.back().steps.push_back(parse_step(line, schedules.back().sources));
+    }
+    if (!line.empty()) line.fail("nothing more");
+  }
+  return schedules;
+}
+
+}  // namespace tutti

@@ -1,0 +1,89 @@
+#include "schedule/verify.h"
+
+#include <fmt/format.h>
+
+#include "schedule/verify_execution.h"
+#include "schedule/verify_form.h"
+
+namespace tutti {
+namespace {
+
+std::string output_name(int rank, int slice, int chunk) {
+  return fmt::format("rank {}'s output slice {} chunk {}", rank, slice, chunk);
+}
+
+int written_output(Execution& execution, int rank, int slice, int chunk) {
+  const std::optional<int> found = execution.output(rank, slice, chunk);
+  if (!found) throw Refutation{output_name(rank, slice, chunk) + " is never written"};
+  return *found;
+}
+
+// All-gather and broadcast: everyone holds the data of the rank that has it.
+void check_moved(Execution& execution, std::span<const Schedule> schedules, const Goal& goal) {
+  for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank)
+    for (int slice = 0; slice < schedules[0].slices; ++slice)
+      for (int chunk = 0; chunk < schedules[0].chunks; ++chunk) {
+        const int origin = goal.collective == Collective::broadcast ? goal.root : slice;
+        const int found = written_output(execution, rank, slice, chunk);
+        if (found != execution.expressions().leaf(origin))
+          throw Refutation{fmt::format("{} ends as {}, not as rank {}'s data", output_name(rank, slice, chunk),
+                                       execution.expressions().describe(found), origin)};
+      }
+}
+
+void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, Proof& proof) {
+  Expressions& expressions = execution.expressions();
+  const int canonical = expressions.finish(expressions.canonical(0, layout.leaves()));
+  proof.canonical = true;
+  for (int slice = 0; slice < schedules[0].slices; ++slice) {
+    std::optional<int> first;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      if (goal.collective == Collective::reduce_scatter && rank != slice) continue;
+      for (int chunk = 0; chunk < schedules[0].chunks; ++chunk) {
+        const std::string name = output_name(rank, slice, chunk);
+        const int found = written_output(execution, rank, slice, chunk);
+        if (!expressions.complete(found, layout.leaves()))
+          throw Refutation{fmt::format("{} ends as {}: not every leaf exactly once and then finished", name, expressions.describe(found))};
+        if (first.value_or(found) != found)
+          throw Refutation{fmt::format("{} is combined in another order than the rest of the slice: {}", name, expressions.describe(found))};
+        if (goal.order == Order::canonical && found != canonical)
+          throw Refutation{fmt::format("{} is not combined in canonical order but as {}", name, expressions.describe(found))};
+        first = found;
+      }
+    }
+    proof.canonical = proof.canonical && first == canonical;
+    proof.slices.push_back(expressions.postfix(*first));
+  }
+}
+
+void check_barrier(const Execution& execution, const Layout& layout) {
+  for (int rank = 0; rank < layout.ranks(); ++rank)
+    if (!execution.happened_after_all_starts(rank))
+      throw Refutation{fmt::format("rank {} can leave the barrier before every rank has entered it", rank)};
+}
+
+}  // namespace
+
+Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal) {
+  Proof proof;
+  try {
+    check_form(schedules, layout, goal);
+    Execution execution(schedules, layout, goal);
+    execution.run();
+    if (goal.collective == Collective::barrier)
+      check_barrier(execution, layout);
+    else if (is_reduction(goal.collective))
+      check_combined(execution, schedules, layout, goal, proof);
+    else
+      check_moved(execution, schedules, goal);
+    proof.rounds = execution.rounds();
+    proof.messages = execution.messages();
+    proof.holds = true;
+  } catch (const Refutation& refutation) {
+    proof = {};
+    proof.reason = refutation.reason;
+  }
+  return proof;
+}
+
+}  // namespace tutti

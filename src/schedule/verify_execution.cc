@@ -1,0 +1,313 @@
+#include "schedule/verify_execution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/text.h"
+#include "schedule/verify_form.h"
+
+namespace tutti {
+namespace {
+
+void join(std::vector<int>& clock, const std::vector<int>& other) {
+  if (clock.empty()) clock = other;
+  for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+}  // namespace
+
+Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal)
+    : schedules_(schedules), layout_(layout), goal_(goal), ranks_(layout.ranks()), channels_(ranks_.size() * ranks_.size()) {
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    const Schedule& schedule = schedules[rank];
+    const int rows = std::max(1, input_rows(layout, goal.collective, rank));
+    ranks_[rank].clock.assign(ranks_.size(), 0);
+    ranks_[rank].inputs.resize(std::size_t{1} * rows * schedule.slices * schedule.chunks);
+    ranks_[rank].scratch.resize(std::size_t{1} * schedule.scratch_rows * schedule.chunks);
+  }
+}
+
+void Execution::run() {
+  for (int rank = 0; rank < layout_.ranks(); ++rank) wake(rank);
+  while (!ready_.empty()) {
+    const int rank = ready_.front();
+    ready_.pop_front();
+    ranks_[rank].queued = false;
+    while (ranks_[rank].next < static_cast<int>(schedules_[rank].steps.size()) && advance(rank)) {
+    }
+  }
+  for (int rank = 0; rank < layout_.ranks(); ++rank)
+    if (ranks_[rank].next < static_cast<int>(schedules_[rank].steps.size())) deadlock();
+  for (int rank = 0; rank < layout_.ranks(); ++rank) end(rank);
+}
+
+void Execution::wake(int rank) {
+  if (ranks_[rank].queued) return;
+  ranks_[rank].queued = true;
+  ready_.push_back(rank);
+}
+
+bool Execution::advance(int rank) {
+  Rank& self = ranks_[rank];
+  const Step& step = schedules_[rank].steps[self.next];
+  switch (step.kind) {
+    case StepKind::send: send(rank, step); break;
+    case StepKind::receive: receive(rank, step); break;
+    case StepKind::reduce:
+      if (!reduce(rank, step)) return false;
+      break;
+    case StepKind::wait_send:
+      if (!wait_send(rank, step)) return false;
+      break;
+    case StepKind::wait_receive:
+      if (!wait_receive(rank, step)) return false;
+      break;
+  }
+  self.clock[rank] = ++self.next;
+  return true;
+}
+
+void Execution::send(int rank, const Step& step) {
+  Rank& self = ranks_[rank];
+  Channel& to = channel(rank, step.peer);
+  Message& sent = to.at(to.sent++);
+  sent.from = step.region;
+  sent.value = load({step.region, rank, self.next, false, &sent, step.peer});
+  sent.rounds = self.rounds + 1;
+  join(sent.clock, self.clock);
+  sent.clock[rank] = self.next + 1;  // the send itself has happened
+  ++messages_;
+  if (sent.receive_step != kNotYet) transfer(rank, step.peer, sent);
+  wake(step.peer);
+}
+
+void Execution::receive(int rank, const Step& step) {
+  Rank& self = ranks_[rank];
+  Channel& from = channel(step.peer, rank);
+  const bool sent = from.received < from.sent;
+  Message& posted = from.at(from.received++);
+  from.posted.push_back(&posted);
+  posted.to = step.region;
+  posted.receive_step = self.next;
+  join(posted.clock, self.clock);
+  if (sent) transfer(step.peer, rank, posted);
+}
+
+// The copy of a posted message. It may happen at any moment from here on, and is over when the receiver has waited for it.
+void Execution::transfer(int from, int to, Message& message) {
+  if (message.from.slice != message.to.slice || message.from.chunk != message.to.chunk)
+    fail(to, message.receive_step, fmt::format("expects {} but rank {} sends {}", to_text(message.to), from, to_text(message.from)));
+  if ((message.from.space == Space::scratch) != (message.to.space == Space::scratch))
+    fail(to, message.receive_step, fmt::format("{} cannot hold rank {}'s {}: only one of them holds partial results",
+                                               to_text(message.to), from, to_text(message.from)));
+  store({message.to, to, message.receive_step, true, &message, from}, message.value, message.clock);
+  give_back(from, to, message);
+}
+
+void Execution::give_back(int from, int to, Message& message) {
+  message.taken = true;
+  Channel& between = channel(from, to);
+  while (between.taken < between.sent && between.messages[between.taken].taken) ++between.taken;
+  wake(from);
+  wake(to);
+}
+
+bool Execution::gather(int rank, const Step& step) {
+  std::vector<Message*>& arrived = ranks_[rank].arrived;
+  while (arrived.size() < step.source_count) {
+    const Source& source = schedules_[rank].sources_of(step)[arrived.size()];
+    Message* message = nullptr;
+    if (source.peer != kLocal) {
+      Channel& from = channel(source.peer, rank);
+      if (from.received >= from.sent) return false;
+      message = &from.messages[from.received++];
+    }
+    arrived.push_back(message);
+  }
+  return true;
+}
+
+bool Execution::reduce(int rank, const Step& step) {
+  if (!gather(rank, step)) return false;
+  Rank& self = ranks_[rank];
+  for (const Message* message : self.arrived) {
+    if (message == nullptr) continue;
+    join(self.clock, message->clock);
+    self.rounds = std::max(self.rounds, message->rounds);
+  }
+  std::vector<int> partial;
+  for (std::size_t i = 0; i < step.source_count; ++i) {
+    const Source& source = schedules_[rank].sources_of(step)[i];
+    const Message* message = self.arrived[i];
+    partial.push_back(message ? take(rank, source, *message) : load({source.region, rank, self.next}));
+    for (int joins = 0; joins < source.joins; ++joins) {
+      const int top = partial.back();
+      partial.pop_back();
+      partial.back() = expressions_.combine(partial.back(), top);
+    }
+  }
+  const int result = step.finish ? expressions_.finish(partial.back()) : partial.back();
+  store({step.region, rank, self.next, true}, result, self.clock);
+  for (std::size_t i = 0; i < step.source_count; ++i) {
+    Message* message = self.arrived[i];
+    if (message == nullptr) continue;
+    message->receiver_done = self.next;
+    message->clock = {};
+    give_back(schedules_[rank].sources_of(step)[i].peer, rank, *message);
+  }
+  self.arrived.clear();
+  return true;
+}
+
+int Execution::take(int rank, const Source& source, const Message& message) const {
+  if (message.from.slice != source.region.slice || message.from.chunk != source.region.chunk)
+    fail(rank, ranks_[rank].next, fmt::format("expects slice {} chunk {} but rank {} sends {}", source.region.slice,
+                                              source.region.chunk, source.peer, to_text(message.from)));
+  if (source.partial != (message.from.space == Space::scratch))
+    fail(rank, ranks_[rank].next, fmt::format("expects {} but rank {} sends {}", source.partial ? "partial results" : "elements",
+                                              source.peer, to_text(message.from)));
+  return message.value;
+}
+
+bool Execution::wait_send(int rank, const Step& step) {
+  Channel& to = channel(rank, step.peer);
+  if (to.taken < step.message) return false;
+  while (to.send_waits < step.message) to.messages[to.send_waits++].sender_done = ranks_[rank].next;
+  return true;
+}
+
+bool Execution::wait_receive(int rank, const Step& step) {
+  Rank& self = ranks_[rank];
+  Channel& from = channel(step.peer, rank);
+  if (step.message > 0 && !from.posted[step.message - 1]->taken) return false;
+  for (; from.receive_waits < step.message; ++from.receive_waits) {
+    Message& received = *from.posted[from.receive_waits];
+    join(self.clock, received.clock);
+    received.clock = {};
+    received.receiver_done = self.next;
+    self.rounds = std::max(self.rounds, received.rounds);
+  }
+  return true;
+}
+
+void Execution::end(int rank) {
+  Rank& self = ranks_[rank];
+  for (int peer = 0; peer < layout_.ranks(); ++peer) {
+    const Channel& from = channel(peer, rank);
+    for (std::size_t i = from.receive_waits; i < from.posted.size(); ++i) {
+      join(self.clock, from.posted[i]->clock);
+      self.rounds = std::max(self.rounds, from.posted[i]->rounds);
+    }
+  }
+}
+
+Execution::Cell& Execution::cell(int rank, const Region& region) {
+  const std::size_t chunks = schedules_[rank].chunks;
+  if (region.space == Space::scratch) return ranks_[rank].scratch[region.row * chunks + region.chunk];
+  const std::size_t row = region.space == Space::input ? region.row : 0;
+  return ranks_[rank].inputs[(row * schedules_[rank].slices + region.slice) * chunks + region.chunk];
+}
+
+int Execution::load(const Access& access) {
+  if (goal_.collective == Collective::barrier) return 0;  // its messages are empty
+  const Region& region = access.region;
+  Cell& from = cell(access.rank, region);
+  if (from.written) check_order(*from.written, access, ranks_[access.rank].clock);
+  from.read.push_back(access);
+  if (region.space == Space::input) {
+    const bool by_leaf = is_reduction(goal_.collective);
+    const int original = expressions_.leaf(by_leaf ? layout_.first_leaf[access.rank] + region.row : access.rank);
+    if (from.value && from.value->expression != original)
+      fail(access.rank, access.step, to_text(region) + " is read after it was overwritten: in place it is the output's memory");
+    return original;
+  }
+  if (!from.value) fail(access.rank, access.step, to_text(region) + " is read before anything was written there");
+  if (from.value->slice != region.slice)
+    fail(access.rank, access.step, fmt::format("{} is read but holds slice {}", to_text(region), from.value->slice));
+  return from.value->expression;
+}
+
+void Execution::store(const Access& access, int expression, const Clock& start) {
+  if (goal_.collective == Collective::barrier) return;
+  Cell& to = cell(access.rank, access.region);
+  if (to.written) check_order(*to.written, access, start);
+  for (const Access& read : to.read) {
+    // A reduce combines element by element, so it may overwrite its own source.
+    const bool own_source = read.message == nullptr && access.message == nullptr && read.step == access.step;
+    if (!own_source) check_order(read, access, start);
+  }
+  to.read.clear();
+  to.written = access;
+  to.value = Value{expression, access.region.slice};
+}
+
+bool Execution::ended_before(const Access& access, const Clock& start) {
+  if (access.message == nullptr) return start[access.rank] > access.step;
+  const Message& message = *access.message;
+  if (access.write) return start[access.rank] > message.receiver_done;
+  return start[access.rank] > message.sender_done || start[access.peer] > message.receiver_done;
+}
+
+void Execution::check_order(const Access& earlier, const Access& later, const Clock& later_start) const {
+  if (ended_before(earlier, later_start)) return;
+  const auto party = [](const Access& access) {
+    return access.message ? fmt::format("rank {}", access.peer) : std::string("this rank");
+  };
+  const StepKind kind = schedules_[earlier.rank].steps[earlier.step].kind;
+  fail(later.rank, later.step,
+       fmt::format("{} {} {} by {} while {} may still be {} {} (step {}, {})", to_text(later.region),
+                   later.message ? "may be" : "is", later.write ? "written" : "read", party(later), party(earlier),
+                   earlier.write ? "writing" : "reading", to_text(earlier.region), earlier.step, to_string(kind)));
+}
+
+std::string Execution::waits_for(int rank, int& peer) {
+  const Rank& self = ranks_[rank];
+  const Step& step = schedules_[rank].steps[self.next];
+  peer = step.kind == StepKind::reduce ? schedules_[rank].sources_of(step)[self.arrived.size()].peer : step.peer;
+  const std::string here = where(rank, self.next, step.kind);
+  if (step.kind == StepKind::wait_send)
+    return fmt::format("{} waits for rank {} to take message {}", here, peer, channel(rank, peer).taken);
+  const std::size_t number = step.kind == StepKind::reduce ? channel(peer, rank).received : step.message - 1;
+  return fmt::format("{} waits for {} {} from rank {}", here, step.kind == StepKind::reduce ? "message" : "posted receive", number,
+                     peer);
+}
+
+// Messages sent equal messages received, so whoever is waited for has not ended either: the chain runs into a cycle.
+void Execution::deadlock() {
+  int rank = 0;
+  while (ranks_[rank].next == static_cast<int>(schedules_[rank].steps.size())) ++rank;
+  std::string reason = "deadlock: ";
+  std::vector<bool> named(ranks_.size(), false);
+  for (int count = 0; !named[rank]; ++count) {
+    named[rank] = true;
+    const std::string waits = waits_for(rank, rank);
+    if (count < 3) reason += (count > 0 ? "; " : "") + waits;
+    if (count == 3) reason += "; and so on";
+  }
+  throw Refutation{reason};
+}
+
+std::optional<int> Execution::output(int rank, int slice, int chunk) {
+  const Cell& at = cell(rank, {Space::output, 0, static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)});
+  return at.value ? std::optional(at.value->expression) : std::nullopt;
+}
+
+bool Execution::happened_after_all_starts(int rank) const {
+  const Clock& clock = ranks_[rank].clock;
+  for (int other = 0; other < layout_.ranks(); ++other)
+    if (other != rank && clock[other] == 0) return false;
+  return true;
+}
+
+int Execution::rounds() const {
+  int most = 0;
+  for (const Rank& rank : ranks_) most = std::max(most, rank.rounds);
+  return most;
+}
+
+void Execution::fail(int rank, int step, const std::string& what) const {
+  throw Refutation{where(rank, step, schedules_[rank].steps[step].kind) + ": " + what};
+}
+
+}  // namespace tutti

@@ -1,0 +1,122 @@
+// One maximal execution of all ranks, with nothing buffered, in symbols.
+//
+// Matching is by order alone, so every interleaving sends the same messages and one execution decides deadlock and results
+// for all, provided that no two accesses to one memory cell race. Races are found on the way by vector clocks: each access
+// lasts from a start to an end, and the end of the earlier must happen before the start of the later.
+//
+// Messages order events; waiting for a loan to return does not, beyond the end of that one loan: a transport that buffers
+// returns it before the peer has come that far. So the proof holds for transports that buffer and for those that do not.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+#include "schedule/verify.h"
+#include "schedule/verify_expressions.h"
+
+namespace tutti {
+
+class Execution {
+ public:
+  // Requires check_form() to have passed.
+  Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
+
+  // Runs all ranks to their ends. Throws Refutation.
+  void run();
+
+  // After run().
+  std::optional<int> output(int rank, int slice, int chunk);  // the expression that lies there, if anything was written
+  bool happened_after_all_starts(int rank) const;                   // did rank's end?
+  Expressions& expressions() { return expressions_; }
+  int rounds() const;              // the longest chain of messages
+  std::uint64_t messages() const { return messages_; }
+
+ private:
+  using Clock = std::vector<int>;  // by rank: how many of its steps have happened before
+  static constexpr int kNotYet = std::numeric_limits<int>::max();
+
+  struct Value {
+    int expression;
+    int slice;
+  };
+  struct Message {
+    Clock clock;  // what those knew who have posted it so far; released once it is waited for
+    int rounds = 0;
+    Region from, to;
+    int value = 0;
+    int receive_step = kNotYet;  // stays so where a reduce takes it
+    bool taken = false;
+    // After this step of the sender the loan of `from` is over; after this one of the receiver those of `from` and `to`.
+    int sender_done = kNotYet, receiver_done = kNotYet;
+  };
+  struct Channel {  // from one rank to another
+    std::deque<Message> messages;
+    std::size_t sent = 0, received = 0, taken = 0;  // the first so many of them
+    std::vector<Message*> posted;                   // those that receive steps take
+    std::size_t send_waits = 0, receive_waits = 0;  // the first so many of messages and of posted have been waited for
+    Message& at(std::size_t number) { return number < messages.size() ? messages[number] : messages.emplace_back(); }
+  };
+  struct Access {
+    Region region;
+    int rank;  // whose step it is
+    int step;
+    bool write = false;
+    const Message* message = nullptr;  // of a loan, and to whom
+    int peer = kLocal;
+  };
+  static bool ended_before(const Access& access, const Clock& start);
+  struct Cell {  // input row 0 and output share one
+    std::optional<Value> value;
+    std::optional<Access> written;
+    std::vector<Access> read;  // since then
+  };
+  struct Rank {
+    int next = 0;
+    Clock clock;
+    int rounds = 0;
+    std::vector<Message*> arrived;  // of the reduce it stands at: its sources so far, nullptr for a local one
+    std::vector<Cell> inputs, scratch;
+    bool queued = false;
+  };
+
+  bool advance(int rank);  // one step; false where it must wait
+  void send(int rank, const Step& step);
+  void receive(int rank, const Step& step);
+  bool reduce(int rank, const Step& step);
+  bool wait_send(int rank, const Step& step);
+  bool wait_receive(int rank, const Step& step);
+  void end(int rank);
+
+  bool gather(int rank, const Step& step);  // a reduce's messages, as far as they have been sent
+  int take(int rank, const Source& source, const Message& message) const;
+  void transfer(int from, int to, Message& message);
+  void give_back(int from, int to, Message& message);
+  int load(const Access& access);
+  void store(const Access& access, int expression, const Clock& start);
+  void check_order(const Access& earlier, const Access& later, const Clock& later_start) const;
+  [[noreturn]] void fail(int rank, int step, const std::string& what) const;
+  std::string waits_for(int rank, int& peer);
+  [[noreturn]] void deadlock();
+
+  Cell& cell(int rank, const Region& region);
+  Channel& channel(int from, int to) { return channels_[from * ranks_.size() + to]; }
+  void wake(int rank);
+
+  std::span<const Schedule> schedules_;
+  const Layout& layout_;
+  const Goal& goal_;
+  std::vector<Rank> ranks_;
+  std::vector<Channel> channels_;
+  std::deque<int> ready_;
+  Expressions expressions_;
+  std::uint64_t messages_ = 0;
+};
+
+}  // namespace tutti

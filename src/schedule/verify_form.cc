@@ -1,0 +1,157 @@
+#include "schedule/verify_form.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "schedule/text.h"
+
+namespace tutti {
+namespace {
+
+// Checks one rank's steps, counting messages as it goes.
+class FormCheck {
+ public:
+  FormCheck(const Schedule& schedule, const Layout& layout, const Goal& goal)
+      : sent(layout.ranks(), 0),
+        received(layout.ranks(), 0),
+        schedule_(schedule),
+        goal_(goal),
+        input_rows_(input_rows(layout, goal.collective, schedule.rank)),
+        posted_(layout.ranks(), 0) {}
+
+  void run() {
+    for (step_ = 0; step_ < static_cast<int>(schedule_.steps.size()); ++step_) check(schedule_.steps[step_]);
+  }
+
+  std::vector<std::uint32_t> sent, received;  // messages, by peer
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Refutation{where(schedule_.rank, step_, schedule_.steps[step_].kind) + ": " + what};
+  }
+
+  void check(const Step& step) {
+    if (step.kind != StepKind::reduce) check_peer(step.peer);
+    switch (step.kind) {
+      case StepKind::send:
+        check_region(step.region);
+        ++sent[step.peer];
+        break;
+      case StepKind::receive:
+        check_writable(step.region);
+        ++received[step.peer];
+        ++posted_[step.peer];
+        break;
+      case StepKind::wait_send: check_wait(step, sent[step.peer], "sent to"); break;
+      case StepKind::wait_receive: check_wait(step, posted_[step.peer], "posted from"); break;
+      case StepKind::reduce: check_reduce(step); break;
+      default: fail("there is no such kind of step");
+    }
+  }
+
+  void check_peer(int peer) const {
+    if (peer < 0 || peer >= static_cast<int>(sent.size())) fail(fmt::format("rank {} does not exist", peer));
+    if (peer == schedule_.rank) fail("a rank sends no messages to itself");
+  }
+
+  void check_region(const Region& region) const {
+    const int rows = region.space == Space::input ? input_rows_ : region.space == Space::output ? 1 : schedule_.scratch_rows;
+    if (region.space > Space::scratch || region.row >= rows || region.slice >= schedule_.slices || region.chunk >= schedule_.chunks)
+      fail(to_text(region) + " does not exist");
+    const bool own = region.slice == schedule_.rank;
+    if (goal_.collective == Collective::all_gather && region.space == Space::input && !own)
+      fail(to_text(region) + " does not exist: the input of an all-gather is the rank's own slice alone");
+    if (goal_.collective == Collective::reduce_scatter && region.space == Space::output && !own)
+      fail(to_text(region) + " does not exist: the output of a reduce-scatter is the rank's own slice alone");
+  }
+  void check_writable(const Region& region) const {
+    check_region(region);
+    if (region.space == Space::input) fail("the caller's input is never written");
+  }
+
+  void check_wait(const Step& step, std::uint32_t posted, const char* verb) const {
+    if (step.message > posted)
+      fail(fmt::format("waits for {} messages, but only {} were {} rank {} before it", step.message, posted, verb, step.peer));
+  }
+
+  void check_reduce(const Step& step) {
+    check_writable(step.region);
+    if (step.source_count == 0) fail("has no sources");
+    if (std::uint64_t{step.first_source} + step.source_count > schedule_.sources.size()) fail("its sources are outside the table");
+    int depth = 0;
+    for (const Source& source : schedule_.sources_of(step)) {
+      check_source(source, step.region);
+      depth += 1 - source.joins;
+      if (depth < 1) fail("its tree joins more partial results than there are");
+    }
+    if (depth != 1) fail(fmt::format("its tree leaves {} results, not one", depth));
+    check_result(step);
+  }
+
+  void check_source(const Source& source, const Region& to) {
+    if (source.peer == kLocal) {
+      check_region(source.region);
+      if (source.partial != (source.region.space == Space::scratch))
+        fail(to_text(source.region) + (source.partial ? " holds no partial results" : " holds partial results"));
+    } else {
+      check_peer(source.peer);
+      ++received[source.peer];
+    }
+    if (source.region.slice != to.slice || source.region.chunk != to.chunk)
+      fail(fmt::format("source {} and result {} are different parts of the message", to_text(source.region), to_text(to)));
+  }
+
+  // Scratch holds what is unfinished; output what is finished or was never combined.
+  void check_result(const Step& step) const {
+    if (step.region.space == Space::scratch) {
+      if (step.finish) fail("a finished result does not belong in scratch, which holds partial results");
+    } else if (!step.finish && (step.source_count > 1 || schedule_.sources_of(step)[0].partial)) {
+      fail("a partial result is stored into the output unfinished");
+    }
+  }
+
+  const Schedule& schedule_;
+  const Goal& goal_;
+  int input_rows_;
+  int step_ = 0;
+  std::vector<std::uint32_t> posted_;  // receive steps, by peer
+};
+
+void check_frame(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal) {
+  const int ranks = layout.ranks();
+  if (ranks == 0 || static_cast<int>(schedules.size()) != ranks)
+    throw Refutation{fmt::format("there are {} schedules for {} ranks", schedules.size(), ranks)};
+  if (goal.collective == Collective::broadcast && (goal.root < 0 || goal.root >= ranks))
+    throw Refutation{fmt::format("root {} does not exist", goal.root)};
+  const Schedule& first = schedules.front();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Schedule& schedule = schedules[rank];
+    if (schedule.rank != rank) throw Refutation{fmt::format("schedule {} says it is rank {}'s", rank, schedule.rank)};
+    if (schedule.slices != first.slices || schedule.chunks != first.chunks || schedule.exact_slices != first.exact_slices)
+      throw Refutation{fmt::format("rank {} cuts messages otherwise than rank 0", rank)};
+  }
+  if (first.slices < 1 || first.chunks < 1) throw Refutation{"there must be at least one slice and one chunk"};
+  const bool by_rank = goal.collective == Collective::all_gather || goal.collective == Collective::reduce_scatter;
+  if (by_rank && (first.slices != ranks || !first.exact_slices))
+    throw Refutation{fmt::format("{} needs one exact slice a rank", to_string(goal.collective))};
+}
+
+}  // namespace
+
+std::string where(int rank, int step, StepKind kind) {
+  return fmt::format("rank {}, step {} ({})", rank, step, to_string(kind));
+}
+
+void check_form(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal) {
+  check_frame(schedules, layout, goal);
+  std::vector<FormCheck> checks;
+  for (const Schedule& schedule : schedules) checks.emplace_back(schedule, layout, goal).run();
+  for (int from = 0; from < layout.ranks(); ++from)
+    for (int to = 0; to < layout.ranks(); ++to)
+      if (checks[from].sent[to] != checks[to].received[from])
+        throw Refutation{fmt::format("rank {} sends {} messages to rank {}, which receives {} from it", from, checks[from].sent[to],
+                                     to, checks[to].received[from])};
+}
+
+}  // namespace tutti

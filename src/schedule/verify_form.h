@@ -1,0 +1,32 @@
+// The part of the proof that needs no execution.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+#include "schedule/verify.h"
+
+namespace tutti {
+
+// Thrown inside the verifier where the proof fails; verify() turns it into Proof::reason.
+struct Refutation {
+  std::string reason;
+};
+
+inline bool is_reduction(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+}
+
+// How many rows of input a rank has: one a leaf where leaves are combined, else one.
+inline int input_rows(const Layout& layout, Collective collective, int rank) {
+  return is_reduction(collective) ? layout.leaves_of(rank) : 1;
+}
+
+std::string where(int rank, int step, StepKind kind);  // "rank 3, step 7 (reduce)"
+
+// Ranges, side tables, trees, types within a step, and messages sent = messages received. Throws Refutation.
+void check_form(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
+
+}  // namespace tutti

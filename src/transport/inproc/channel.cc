@@ -1,0 +1,155 @@
+#include "transport/inproc/channel.h"
+
+#include <cassert>
+#include <cstring>
+#include <string>
+
+namespace tutti::inproc {
+
+Channel::Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communicator, int rank, int peer)
+    : hub_(std::move(hub)), self_(self), out_key_(communicator, rank, peer), in_key_(communicator, peer, rank), peer_(peer) {
+  const std::lock_guard lock(hub_->mutex_);
+  out_ = hub_->lane(out_key_);
+  in_ = hub_->lane(in_key_);
+  out_->sender = &self_;
+  in_->receiver = &self_;
+}
+
+Channel::~Channel() {
+  const std::lock_guard lock(hub_->mutex_);
+  out_->sender = nullptr;
+  in_->receiver = nullptr;
+  out_->sender_gone = true;
+  in_->receiver_gone = true;
+  wake(out_->receiver);
+  hub_->drop_if_left(out_key_);
+  hub_->drop_if_left(in_key_);
+}
+
+// --- sending ---------------------------------------------------------------------------------------------------------
+
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  const std::lock_guard lock(hub_->mutex_);
+  out_->lent.push_back({tag, data, bytes});
+  wake(out_->receiver);
+}
+
+std::uint64_t Channel::sent() {
+  const std::lock_guard lock(hub_->mutex_);
+  check_receiver();
+  return out_->taken;
+}
+
+std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
+  const std::lock_guard lock(hub_->mutex_);
+  if (!out_->lent.empty() || out_->claims.empty() || out_->receiver_gone) return nullptr;
+  const Claim& claim = out_->claims.front();
+  // A disagreement is the receiver's to report: send() will show it one.
+  if (claim.viewed || claim.tag != tag || claim.bytes != bytes) return nullptr;
+  return claim.data;
+}
+
+void Channel::commit(const Tag& tag) {
+  const std::lock_guard lock(hub_->mutex_);
+  assert(!out_->claims.empty() && out_->claims.front().tag == tag);
+  (void)tag;
+  out_->claims.pop_front();
+  ++out_->taken;
+  ++out_->received;
+  wake(out_->receiver);
+}
+
+void Channel::check_receiver() const {
+  if (out_->receiver_gone && !out_->lent.empty()) throw ChannelClosed{peer_, "the peer left without taking a message"};
+}
+
+// --- receiving -------------------------------------------------------------------------------------------------------
+
+void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) {
+  const std::lock_guard lock(hub_->mutex_);
+  in_->claims.push_back({tag, data, bytes, false});
+  wake(in_->sender);  // it may want to reserve
+}
+
+std::uint64_t Channel::received() {
+  std::unique_lock lock(hub_->mutex_);
+  fill(lock);
+  return in_->received;
+}
+
+bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
+  std::unique_lock lock(hub_->mutex_);
+  if (!viewing_) {
+    in_->claims.push_back({tag, nullptr, bytes, true});
+    viewing_ = true;
+    released_ = 0;
+  }
+  fill(lock);
+  if (!front_met()) return false;
+  const Lent& message = in_->lent.front();
+  here = std::span(message.data, message.bytes).subspan(released_);
+  return true;
+}
+
+void Channel::release(std::size_t bytes) {
+  const std::lock_guard lock(hub_->mutex_);
+  released_ += bytes;
+  assert(viewing_ && released_ <= in_->claims.front().bytes);
+  if (released_ < in_->claims.front().bytes) return;
+  viewing_ = false;
+  give_back_front();
+}
+
+bool Channel::unclaimed(Tag& tag) {
+  const std::lock_guard lock(hub_->mutex_);
+  if (in_->sender_gone || in_->lent.size() <= in_->claims.size()) return false;
+  tag = in_->lent[in_->claims.size()].tag;
+  return true;
+}
+
+bool Channel::front_met() const {
+  if (in_->claims.empty()) return false;
+  if (in_->sender_gone) throw ChannelClosed{peer_, "the peer left without sending a message that is waited for"};
+  if (in_->lent.empty()) return false;
+  const Lent& message = in_->lent.front();
+  const Claim& claim = in_->claims.front();
+  if (message.tag != claim.tag) throw TagMismatch{peer_, claim.tag, message.tag};
+  if (message.bytes != claim.bytes) throw LengthMismatch{peer_, claim.bytes, message.bytes};
+  return true;
+}
+
+bool Channel::fill(std::unique_lock<std::mutex>& lock) {
+  bool filled = false;
+  while (front_met() && !in_->claims.front().viewed) {
+    const Lent message = in_->lent.front();
+    const Claim claim = in_->claims.front();
+    lock.unlock();  // both are lent until we give them back
+    if (message.bytes > 0) std::memcpy(claim.data, message.data, message.bytes);
+    lock.lock();
+    ++in_->received;
+    give_back_front();
+    filled = true;
+  }
+  return filled;
+}
+
+void Channel::give_back_front() {
+  in_->lent.pop_front();
+  in_->claims.pop_front();
+  ++in_->taken;
+  wake(in_->sender);
+}
+
+// --- both ------------------------------------------------------------------------------------------------------------
+
+bool Channel::progress() {
+  std::unique_lock lock(hub_->mutex_);
+  check_receiver();
+  return fill(lock);
+}
+
+void Channel::wake(const Resident* resident) {
+  if (resident && resident->asleep) resident->sleeper.ring();
+}
+
+}  // namespace tutti::inproc

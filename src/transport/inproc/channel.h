@@ -1,0 +1,51 @@
+// Two lanes of the hub, one each way.
+//
+// The receiver moves the bytes: when a message and a posted receive have met, it copies straight from the sender's memory
+// into its own; a view is the sender's memory itself. The sender writes only what it has reserved: a posted receive's memory.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "transport/inproc/hub.h"
+#include "transport/transport.h"
+
+namespace tutti::inproc {
+
+class Channel final : public tutti::Channel {
+ public:
+  Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communicator, int rank, int peer);
+
+  // Withdraws what is still lent. The peer must not be looking at it: that is the caller's to know.
+  ~Channel() override;
+
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
+  std::uint64_t sent() override;
+  std::byte* reserve(const Tag& tag, std::size_t bytes) override;
+  void commit(const Tag& tag) override;
+  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override;
+  std::uint64_t received() override;
+  bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
+  void release(std::size_t bytes) override;
+  bool progress() override;
+  void flush() override {}
+  bool unclaimed(Tag& tag) override;
+
+ private:
+  // These hold the hub's mutex.
+  bool front_met() const;  // whether the front message and the front claim are both there; throws when they disagree
+  bool fill(std::unique_lock<std::mutex>& lock);  // copies without the mutex; true if anything was filled
+  void give_back_front();
+  void check_receiver() const;
+  static void wake(const Resident* resident);
+
+  std::shared_ptr<Hub> hub_;
+  Resident& self_;
+  const Hub::Key out_key_, in_key_;
+  const int peer_;
+  std::shared_ptr<Lane> out_, in_;
+  bool viewing_ = false;      // the last claim of in_ is a view
+  std::size_t released_ = 0;  // bytes of it given back
+};
+
+}  // namespace tutti::inproc

@@ -1,0 +1,63 @@
+// What the ranks of one process share: for each direction of each channel, what is lent at either end.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "transport/sleeper.h"
+#include "transport/transport.h"
+
+namespace tutti::inproc {
+
+// One rank, as the others see it.
+struct Resident {
+  Sleeper& sleeper;
+  bool asleep = false;
+};
+
+// A message lent by its sender.
+struct Lent {
+  Tag tag;
+  const std::byte* data;
+  std::size_t bytes;
+};
+
+// A message asked for by its receiver: to be filled into `data`, or (viewed) to be looked at.
+struct Claim {
+  Tag tag;
+  std::byte* data;
+  std::size_t bytes;
+  bool viewed = false;
+};
+
+// One direction of one channel. Message `taken` is the front of both queues: they meet in order.
+struct Lane {
+  std::deque<Lent> lent;
+  std::deque<Claim> claims;
+  std::uint64_t taken = 0;     // messages given back to the sender
+  std::uint64_t received = 0;  // of those, filled into posted receives
+  Resident* sender = nullptr;  // null before its channel is made and after it has gone
+  Resident* receiver = nullptr;
+  bool sender_gone = false, receiver_gone = false;
+};
+
+// Shared by the transports of all ranks of one process; make one and give it to each. Thread-safe.
+// Communicators must have different numbers, also those that have no rank in common.
+class Hub {
+ private:
+  friend class Transport;
+  friend class Channel;
+  using Key = std::tuple<std::uint64_t, int, int>;  // communicator, from, to
+
+  std::shared_ptr<Lane> lane(const Key& key);  // requires mutex_
+  void drop_if_left(const Key& key);           // once both ends have gone; requires mutex_
+
+  std::mutex mutex_;  // guards everything in here, lanes and residents included
+  std::map<Key, std::shared_ptr<Lane>> lanes_;
+};
+
+}  // namespace tutti::inproc

@@ -1,0 +1,29 @@
+// n ranks in one process: the transport to read first. It has no buffers at all, so it shows what a channel promises and
+// nothing else: a message is a pointer that waits until the other side wants it.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "transport/inproc/hub.h"
+#include "transport/sleeper.h"
+#include "transport/transport.h"
+
+namespace tutti::inproc {
+
+// One rank's end. Ranks are usually threads.
+class Transport final : public tutti::Transport {
+ public:
+  Transport(std::shared_ptr<Hub> hub, Sleeper& sleeper);
+
+  std::string_view name() const override { return "inproc"; }
+  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  void before_sleep() override;
+  void after_sleep() override;
+
+ private:
+  std::shared_ptr<Hub> hub_;
+  Resident self_;  // asleep: guarded by the hub's mutex
+};
+
+}  // namespace tutti::inproc

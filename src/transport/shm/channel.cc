@@ -1,0 +1,323 @@
+#include "transport/shm/channel.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti::shm {
+namespace {
+
+constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
+constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
+
+Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
+LineKind kind_of(const Line& line) { return static_cast<LineKind>(line.kind_and_total >> 48); }
+bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
+
+}  // namespace
+
+Channel::Channel(Transport& transport, std::uint64_t communicator, int rank, int peer)
+    : transport_(transport), communicator_(communicator), rank_(rank), peer_(peer) {
+  in_offset_ = transport_.own().add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes);
+  in_ = reinterpret_cast<Lane*>(transport_.own().base() + in_offset_);
+}
+
+Channel::~Channel() { transport_.own().remove_lane(communicator_, peer_, sizeof(Lane)); }
+
+// The peer's end may be made later than this one: looked for again on every use until it is there.
+bool Channel::connect() {
+  if (out_ != nullptr) return true;
+  who_ = transport_.find(peer_);
+  if (who_ == nullptr) return false;
+  const std::uint64_t offset = who_->segment->find_lane(communicator_, rank_);
+  if (offset == 0) return false;
+  theirs_ = who_->segment.get();
+  out_ = reinterpret_cast<Lane*>(theirs_->base() + offset);
+  return true;
+}
+
+// The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running peer
+// pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.
+void Channel::notify() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (theirs_->header().sleeping.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto ignored = ::write(who_->bell, &one, sizeof one);
+}
+
+// --- sending -----------------------------------------------------------------------------------------------------------
+
+void Channel::read_ack(std::uint32_t ack) {
+  if (!reached(ack, acked_ + 1)) return;
+  acked_ = ack;
+  if (acked_ != 0) ring_tail_ = std::max(ring_tail_, ring_end_[(acked_ - 1) % kLines]);
+}
+
+bool Channel::room_for_line() {
+  if (line_out_ - acked_ < kLines) return true;
+  read_ack(in_->ack.load(std::memory_order_acquire));
+  return line_out_ - acked_ < kLines;
+}
+
+// Ring space is handed out in one piece; what is left before the wrap is skipped when it is too short.
+bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
+  const std::uint64_t offset = ring_head_ % kRingBytes;
+  at = offset + bytes <= kRingBytes ? ring_head_ : ring_head_ + kRingBytes - offset;
+  if (at + bytes - ring_tail_ > kRingBytes) read_ack(in_->ack.load(std::memory_order_acquire));
+  if (at + bytes - ring_tail_ > kRingBytes) return false;
+  if (!ring_claimed_) {
+    theirs_->claim(static_cast<std::size_t>(out_->ring - theirs_->base()), kRingBytes);
+    ring_claimed_ = true;
+  }
+  return true;
+}
+
+Line& Channel::next_line() { return out_->lines[line_out_ % kLines]; }
+
+void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
+  line.tag[0] = tag.word[0];
+  line.tag[1] = tag.word[1];
+  line.kind_and_total = (static_cast<std::uint64_t>(kind) << 48) | total;
+  ring_end_[line_out_ % kLines] = ring_head_;
+  ++line_out_;
+  line.stamp.store((static_cast<std::uint64_t>(line_in_) << 32) | line_out_, std::memory_order_release);
+  acknowledged_ = line_in_;
+  peer_waits_ = false;
+  notify();
+}
+
+const Post* Channel::post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const {
+  const Post& post = in_->posts[message % kPosts];
+  if (post.stamp.load(std::memory_order_acquire) != message + 1) return nullptr;
+  if (tag_of(post.tag) != tag) throw TagMismatch{peer_, tag, tag_of(post.tag)};
+  if (post.bytes != bytes) throw LengthMismatch{peer_, bytes, post.bytes};
+  return &post;
+}
+
+bool Channel::push(Outgoing& message) {
+  if (!connect()) return false;
+  if (message.bytes <= kInlineBytes) {
+    if (!room_for_line()) return false;
+    Line& line = next_line();
+    if (message.bytes != 0) std::memcpy(line.inside, message.data, message.bytes);
+    announce(line, message.tag, LineKind::inside, message.bytes);
+    ++pushed_;
+    return true;
+  }
+  if (message.done == 0) {
+    if (!room_for_line()) return false;
+    std::uint64_t at;
+    if (const Post* post = post_for(pushed_, message.bytes, message.tag)) {
+      std::memcpy(theirs_->base() + post->at, message.data, message.bytes);
+      announce(next_line(), message.tag, LineKind::delivered, message.bytes);
+      ++pushed_;
+      return true;
+    }
+    if (message.bytes >= kCopyBelowBytes && transport_.is_symmetric(message.data, message.bytes, at)) {
+      lent_.push({pushed_, line_out_});
+      Line& line = next_line();
+      line.at = at;
+      line.bytes = message.bytes;
+      announce(line, message.tag, LineKind::lent, message.bytes);
+      ++pushed_;
+      return true;
+    }
+  }
+  while (message.done < message.bytes) {
+    const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
+    std::uint64_t at;
+    if (!room_for_line() || !ring_room(bytes, at)) return false;
+    std::memcpy(out_->ring + at % kRingBytes, message.data + message.done, bytes);
+    ring_head_ = at + bytes;
+    Line& line = next_line();
+    line.at = at % kRingBytes;
+    line.bytes = bytes;
+    announce(line, message.tag, LineKind::ring, message.bytes);
+    message.done += bytes;
+  }
+  ++pushed_;
+  return true;
+}
+
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  ++messages_out_;
+  Outgoing message{tag, data, bytes, 0};
+  if (!outgoing_.empty() || !push(message)) outgoing_.push(message);
+}
+
+std::uint64_t Channel::sent() {
+  if (!outgoing_.empty()) progress();
+  if (lent_.empty()) return pushed_;
+  read_ack(in_->ack.load(std::memory_order_acquire));
+  while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
+  return lent_.empty() ? pushed_ : lent_.front().message;
+}
+
+std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
+  if (bytes <= kInlineBytes || !outgoing_.empty() || !connect() || !room_for_line()) return nullptr;
+  reserved_bytes_ = bytes;
+  if (const Post* post = post_for(messages_out_, bytes, tag)) {
+    reserved_ = LineKind::delivered;
+    return theirs_->base() + post->at;
+  }
+  if (bytes > kFragmentBytes || !ring_room(bytes, reserved_at_)) return nullptr;
+  reserved_ = LineKind::ring;
+  return out_->ring + reserved_at_ % kRingBytes;
+}
+
+void Channel::commit(const Tag& tag) {
+  Line& line = next_line();
+  if (reserved_ == LineKind::ring) {
+    line.at = reserved_at_ % kRingBytes;
+    line.bytes = reserved_bytes_;
+    ring_head_ = reserved_at_ + reserved_bytes_;
+  }
+  announce(line, tag, reserved_, reserved_bytes_);
+  ++messages_out_;
+  ++pushed_;
+}
+
+// --- receiving ---------------------------------------------------------------------------------------------------------
+
+const Line* Channel::arrived() {
+  const Line& line = in_->lines[line_in_ % kLines];
+  const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
+  if (static_cast<std::uint32_t>(stamp) != line_in_ + 1) return nullptr;
+  read_ack(static_cast<std::uint32_t>(stamp >> 32));
+  return &line;
+}
+
+const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
+  const Line* line = arrived();
+  if (line == nullptr) return nullptr;
+  if (tag_of(line->tag) != tag) throw TagMismatch{peer_, tag, tag_of(line->tag)};
+  if ((line->kind_and_total & kTotalMask) != bytes) throw LengthMismatch{peer_, bytes, line->kind_and_total & kTotalMask};
+  return line;
+}
+
+std::span<const std::byte> Channel::payload(const Line& line) const {
+  switch (kind_of(line)) {
+    case LineKind::inside: return {line.inside, line.kind_and_total & kTotalMask};
+    case LineKind::ring: return {in_->ring + line.at, line.bytes};
+    case LineKind::lent: return {theirs_->base() + line.at, line.bytes};
+    case LineKind::delivered: break;
+  }
+  return {};
+}
+
+void Channel::consume_line(bool peer_waits) {
+  ++line_in_;
+  peer_waits_ |= peer_waits;
+}
+
+void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  messages_in_ = message + 1;
+  wanted_.push({message, tag, data, bytes, 0});
+  std::uint64_t at;
+  if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() || !transport_.is_symmetric(data, bytes, at)) return;
+  Post& post = out_->posts[message % kPosts];
+  post.tag[0] = tag.word[0];
+  post.tag[1] = tag.word[1];
+  post.at = at;
+  post.bytes = bytes;
+  post.stamp.store(message + 1, std::memory_order_release);
+}
+
+bool Channel::fill() {
+  bool moved = false;
+  while (!wanted_.empty() && wanted_.front().message == messages_done_) {
+    Wanted& want = wanted_.front();
+    if (!connect()) break;
+    const Line* line = checked(want.tag, want.bytes);
+    if (line == nullptr) break;
+    const LineKind kind = kind_of(*line);
+    if (kind == LineKind::delivered) {
+      want.done = want.bytes;
+    } else {
+      const auto bytes = payload(*line);
+      if (!bytes.empty()) std::memcpy(want.data + want.done, bytes.data(), bytes.size());
+      want.done += bytes.size();
+    }
+    consume_line(kind == LineKind::lent || (kind == LineKind::ring && line->bytes >= kAckAtOnceBytes));
+    moved = true;
+    if (want.done == want.bytes) {
+      wanted_.pop();
+      ++received_;
+      ++messages_done_;
+    } else {
+      flush();
+    }
+  }
+  return moved;
+}
+
+std::uint64_t Channel::received() {
+  fill();
+  return received_;
+}
+
+bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
+  fill();
+  if ((!wanted_.empty() && wanted_.front().message == messages_done_) || !connect()) return false;
+  const Line* line = viewing_ ? arrived() : checked(tag, bytes);
+  if (line == nullptr) return false;
+  if (!viewing_) {
+    viewing_ = true;
+    view_left_ = bytes;
+    view_at_ = 0;
+    messages_in_ = std::max(messages_in_, messages_done_ + 1);
+  }
+  here = payload(*line).subspan(view_at_);
+  return true;
+}
+
+void Channel::release(std::size_t bytes) {
+  const Line& line = in_->lines[line_in_ % kLines];
+  const LineKind kind = kind_of(line);
+  view_at_ += bytes;
+  view_left_ -= bytes;
+  if (view_at_ == payload(line).size()) {
+    view_at_ = 0;
+    consume_line(kind == LineKind::lent || (kind == LineKind::ring && line.bytes >= kAckAtOnceBytes));
+  }
+  if (view_left_ == 0) {
+    viewing_ = false;
+    ++messages_done_;
+  } else {
+    flush();
+  }
+}
+
+// --- both --------------------------------------------------------------------------------------------------------------
+
+bool Channel::progress() {
+  bool moved = false;
+  while (!outgoing_.empty()) {
+    const std::size_t before = outgoing_.front().done;
+    const bool whole = push(outgoing_.front());
+    moved |= whole || outgoing_.front().done != before;
+    if (!whole) break;
+    outgoing_.pop();
+  }
+  return fill() || moved;
+}
+
+// Acknowledgements travel with the next line to the peer. Alone they go when the peer waits for one, or when few lines are left to it.
+void Channel::flush() {
+  if (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4)) return;
+  out_->ack.store(line_in_, std::memory_order_release);
+  acknowledged_ = line_in_;
+  peer_waits_ = false;
+  notify();
+}
+
+bool Channel::unclaimed(Tag& tag) {
+  if (!wanted_.empty() || viewing_) return false;
+  const Line* line = arrived();
+  if (line == nullptr) return false;
+  tag = tag_of(line->tag);
+  return true;
+}
+
+}  // namespace tutti::shm

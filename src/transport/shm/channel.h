@@ -1,0 +1,128 @@
+// One communicator's path to one rank of the same host: a lane each way.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/shm/lane.h"
+#include "transport/shm/transport.h"
+
+namespace tutti::shm {
+
+// A queue without allocation in steady state.
+template <class T>
+class Fifo {
+ public:
+  bool empty() const { return head_ == tail_; }
+  std::size_t size() const { return tail_ - head_; }
+  T& front() { return items_[head_ & mask_]; }
+  T& push(const T& item) {
+    if (size() == items_.size()) grow();
+    return items_[tail_++ & mask_] = item;
+  }
+  void pop() { ++head_; }
+
+ private:
+  void grow() {
+    std::vector<T> larger(items_.size() * 2);
+    for (std::size_t i = head_; i != tail_; ++i) larger[i - head_] = items_[i & mask_];
+    tail_ -= head_;
+    head_ = 0;
+    items_.swap(larger);
+    mask_ = items_.size() - 1;
+  }
+  std::vector<T> items_ = std::vector<T>(8);
+  std::size_t mask_ = 7, head_ = 0, tail_ = 0;
+};
+
+class Channel final : public tutti::Channel {
+ public:
+  Channel(Transport& transport, std::uint64_t communicator, int rank, int peer);
+  ~Channel() override;
+
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
+  std::uint64_t sent() override;
+  std::byte* reserve(const Tag& tag, std::size_t bytes) override;
+  void commit(const Tag& tag) override;
+  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override { receive_at(messages_in_, tag, data, bytes); }
+  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
+  std::uint64_t received() override;
+  bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
+  void release(std::size_t bytes) override;
+  bool progress() override;
+  void flush() override;
+  bool unclaimed(Tag& tag) override;
+
+ private:
+  struct Outgoing {  // lent by send(), not yet written to the lane in full
+    Tag tag;
+    const std::byte* data;
+    std::size_t bytes, done;
+  };
+  struct Lent {  // announced in place; comes back with the acknowledgement of its line
+    std::uint64_t message;
+    std::uint32_t line;
+  };
+  struct Wanted {  // lent by receive()
+    std::uint64_t message;
+    Tag tag;
+    std::byte* data;
+    std::size_t bytes, done;
+  };
+
+  bool connect();
+  bool push(Outgoing& message);
+  bool room_for_line();
+  Line& next_line();
+  void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
+  const Post* post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const;
+  void read_ack(std::uint32_t ack);
+
+  void notify();
+
+  const Line* arrived();
+  const Line* checked(const Tag& tag, std::size_t bytes);
+  std::span<const std::byte> payload(const Line& line) const;
+  void consume_line(bool peer_waits);
+  bool fill();
+
+  bool ring_room(std::size_t bytes, std::uint64_t& at);
+
+  Transport& transport_;
+  const std::uint64_t communicator_;
+  const int rank_, peer_;
+  std::uint64_t in_offset_;
+  Lane* in_;             // in my segment: the peer writes
+  Lane* out_ = nullptr;  // in the peer's segment: I write; null until the peer's end exists
+  std::shared_ptr<Peer> who_;
+  Segment* theirs_ = nullptr;
+
+  // sending
+  Fifo<Outgoing> outgoing_;
+  Fifo<Lent> lent_;
+  std::uint64_t messages_out_ = 0;  // numbered so far (sent, waiting, or committed)
+  std::uint64_t pushed_ = 0;        // of those, written to the lane in full
+  std::uint32_t line_out_ = 0;      // lines written
+  std::uint32_t acked_ = 0;         // of those, consumed by the peer
+  std::uint64_t ring_head_ = 0;     // bytes of the ring ever used
+  std::uint64_t ring_tail_ = 0;     // of those, free again
+  std::uint64_t ring_end_[kLines] = {};  // ring_head_ after line k
+  bool ring_claimed_ = false;
+  LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
+  std::uint64_t reserved_at_ = 0;
+  std::size_t reserved_bytes_ = 0;
+
+  // receiving
+  Fifo<Wanted> wanted_;
+  std::uint64_t messages_in_ = 0;    // the first that nothing has claimed, or waits to be viewed before
+  std::uint64_t messages_done_ = 0;  // consumed in full
+  std::uint64_t received_ = 0;
+  std::uint32_t line_in_ = 0;      // lines consumed
+  std::uint32_t acknowledged_ = 0; // of those, told to the peer
+  bool peer_waits_ = false;        // a lent message is among those not yet told
+  bool viewing_ = false;           // a viewed message is claimed and not yet released in full
+  std::size_t view_left_ = 0;      // of it, bytes not yet released
+  std::size_t view_at_ = 0;        // bytes released of the line at hand
+};
+
+}  // namespace tutti::shm

@@ -1,0 +1,96 @@
+// How two ranks of a host give each other their memory and their bells: descriptors over a Unix socket.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "transport/shm/transport.h"
+#include "tutti/error.h"
+
+namespace tutti::shm {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31304d4853495455;  // "UTISHM01"
+
+struct Greeting {
+  std::uint64_t magic;
+  std::uint64_t segment;  // to a thread of this process: a heap-allocated shared_ptr<Segment> that the receiver takes over
+};
+
+struct Descriptors {
+  std::array<int, 2> fd{-1, -1};
+  ~Descriptors() {
+    for (const int each : fd)
+      if (each >= 0) ::close(each);
+  }
+  int take(int i) { return std::exchange(fd[i], -1); }
+};
+
+[[noreturn]] void fail(const std::string& why) { throw Error(ErrorCode::system, "shared memory: hand-over with a peer: " + why); }
+
+bool same_process(int fd) {
+  ucred who{};
+  socklen_t length = sizeof who;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0) fail(std::strerror(errno));
+  return who.pid == ::getpid();
+}
+
+msghdr message_of(iovec& bytes, char* control, std::size_t control_bytes) {
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = control_bytes;
+  return message;
+}
+
+}  // namespace
+
+void give(int fd, const std::shared_ptr<Segment>& own, int bell) {
+  auto handed = same_process(fd) ? std::make_unique<std::shared_ptr<Segment>>(own) : nullptr;
+  Greeting greeting{kMagic, reinterpret_cast<std::uint64_t>(handed.get())};
+  const std::array descriptors{own->fd(), bell};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
+  iovec bytes{&greeting, sizeof greeting};
+  const msghdr message = message_of(bytes, control, sizeof control);
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof descriptors);
+  std::memcpy(CMSG_DATA(rights), descriptors.data(), sizeof descriptors);
+  if (::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof greeting) fail(std::strerror(errno));
+  handed.release();
+}
+
+std::shared_ptr<Peer> take(int fd, int peer) {
+  Greeting greeting{};
+  Descriptors descriptors;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors.fd)] = {};
+  iovec bytes{&greeting, sizeof greeting};
+  msghdr message = message_of(bytes, control, sizeof control);
+  const ssize_t got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return nullptr;
+  if (got <= 0) throw ChannelClosed{peer, got == 0 ? "it closed during the hand-over of its memory" : std::strerror(errno)};
+  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (rights != nullptr && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+      rights->cmsg_len == CMSG_LEN(sizeof descriptors.fd))
+    std::memcpy(descriptors.fd.data(), CMSG_DATA(rights), sizeof descriptors.fd);
+  if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[1] < 0) fail("it sent something else");
+
+  auto who = std::make_shared<Peer>();
+  if (same_process(fd)) {
+    const std::unique_ptr<std::shared_ptr<Segment>> handed(reinterpret_cast<std::shared_ptr<Segment>*>(greeting.segment));
+    who->segment = *handed;
+  } else {
+    who->segment = Segment::map(descriptors.take(0));
+  }
+  who->bell = descriptors.take(1);
+  return who;
+}
+
+}  // namespace tutti::shm

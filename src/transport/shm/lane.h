@@ -1,0 +1,59 @@
+// A lane is all that one rank (the writer) writes to another (the owner) for one communicator. It lies in the owner's segment,
+// so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
+//
+//   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
+//   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
+//   Post[kPosts]   "your message m to me may be written straight to my symmetric memory, there"
+//   bytes          a ring for payloads that neither fit a line nor lie in symmetric memory
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tutti::shm {
+
+inline constexpr std::uint32_t kLines = 32;
+inline constexpr std::uint32_t kPosts = 32;
+inline constexpr std::size_t kInlineBytes = 32;
+inline constexpr std::size_t kRingBytes = 256 << 10;     // stays in a core's L2
+inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
+inline constexpr std::size_t kCopyBelowBytes = 2 << 10;  // symmetric memory below this is copied: nobody waits for it to come back
+
+enum class LineKind : std::uint16_t {
+  inside,     // the whole message is in the line
+  ring,       // a fragment at ring offset `at`, `bytes` long
+  lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
+  delivered,  // the whole message has been written to where the post said
+};
+
+struct alignas(64) Line {
+  std::atomic<std::uint64_t> stamp;  // low half: line number + 1; high half: lines of the other lane consumed
+  std::uint64_t tag[2];
+  std::uint64_t kind_and_total;      // kind in the top 16 bits, bytes of the whole message below
+  union {
+    std::byte inside[kInlineBytes];
+    struct {
+      std::uint64_t at;
+      std::uint64_t bytes;
+    };
+  };
+};
+static_assert(sizeof(Line) == 64);
+
+struct alignas(64) Post {
+  std::atomic<std::uint64_t> stamp;  // message number + 1
+  std::uint64_t tag[2];
+  std::uint64_t at;
+  std::uint64_t bytes;
+};
+
+struct Lane {
+  Line lines[kLines];
+  alignas(64) std::atomic<std::uint32_t> ack;
+  Post posts[kPosts];
+  alignas(4096) std::byte ring[kRingBytes];
+};
+inline constexpr std::size_t kLaneHeadBytes = offsetof(Lane, ring);  // claimed when made; the ring when first used
+
+}  // namespace tutti::shm

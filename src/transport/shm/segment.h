@@ -1,0 +1,89 @@
+// The memory that a rank shares with the other ranks of its host: one memfd, mapped whole by each of them.
+//
+//   offset 0          header: who owns it, whether the owner sleeps
+//   kDirectoryOffset  directory: which lane is whose
+//   kLanesOffset      lanes: what each peer writes to the owner (lane.h), handed out from the front
+//   kSymmetricOffset  symmetric memory: Communicator::allocate
+//
+// The file is sparse and sealed against shrinking; it only grows, and space is claimed with fallocate before it is touched, so
+// running out is an error and never a SIGBUS. Mappings reach beyond the end of the file, so growing needs no remapping.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace tutti::shm {
+
+inline constexpr std::size_t kDirectoryOffset = 4096;
+inline constexpr std::size_t kDirectoryEntries = 4096;
+inline constexpr std::size_t kLanesOffset = 1 << 20;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t kSymmetricOffset = std::size_t{4} << 30;  // sanitizers keep shadow memory for what is mapped
+inline constexpr std::size_t kSymmetricBytes = std::size_t{4} << 30;
+#else
+inline constexpr std::size_t kSymmetricOffset = std::size_t{64} << 30;
+inline constexpr std::size_t kSymmetricBytes = std::size_t{64} << 30;
+#endif
+inline constexpr std::size_t kMappedBytes = kSymmetricOffset + kSymmetricBytes;
+
+struct alignas(64) SegmentHeader {
+  std::atomic<std::uint32_t> sleeping;  // the owner is about to sleep or sleeps: ring its bell after writing to it
+};
+
+// Written by the owner: the lane at `offset` is where `peer` writes for `communicator`. offset != 0 publishes the entry.
+struct DirectoryEntry {
+  std::atomic<std::uint64_t> communicator;
+  std::atomic<std::uint64_t> peer;
+  std::atomic<std::uint64_t> offset;
+};
+
+// A mapping of a segment, one's own or a peer's. Unmaps and closes in its destructor. Shared, because ranks that are threads of
+// one process share one mapping.
+class Segment : public std::enable_shared_from_this<Segment> {
+ public:
+  // Makes this rank's own. Throws Error{system}.
+  static std::shared_ptr<Segment> create();
+  // Maps a peer's. Takes the fd. Checks that it is what it should be (size, seal); throws Error{refused}.
+  static std::shared_ptr<Segment> map(int fd);
+
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  int fd() const { return fd_; }
+  std::byte* base() const { return base_; }
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
+  std::span<DirectoryEntry> directory() const {
+    return {reinterpret_cast<DirectoryEntry*>(base_ + kDirectoryOffset), kDirectoryEntries};
+  }
+
+  // Backs [offset, offset + bytes) with memory. Throws Error{system} that says how much was asked for.
+  void claim(std::size_t offset, std::size_t bytes) const;
+  // Gives the memory behind it back to the system; it reads as zero after the next claim.
+  void unclaim(std::size_t offset, std::size_t bytes) const noexcept;
+
+  // --- owner only
+  // The offset of a fresh, zeroed lane of `bytes` for (communicator, peer), the first claim_bytes backed. The address of a removed lane
+  // is not used again: a peer may still write a last acknowledgement there.
+  std::uint64_t add_lane(std::uint64_t communicator, int peer, std::size_t bytes, std::size_t claim_bytes);
+  void remove_lane(std::uint64_t communicator, int peer, std::size_t bytes) noexcept;
+  // A peer's lane for what `from` writes to it, or 0 if it is not there yet. Any rank.
+  std::uint64_t find_lane(std::uint64_t communicator, int from) const;
+  // Symmetric memory, in multiples of 4096.
+  std::uint64_t allocate(std::size_t bytes);
+  void free(std::uint64_t offset, std::size_t bytes) noexcept;
+
+ private:
+  explicit Segment(int fd) : fd_(fd) {}
+  int fd_;
+  std::byte* base_ = nullptr;
+  std::uint64_t next_lane_ = kLanesOffset;
+  std::uint64_t next_symmetric_ = kSymmetricOffset;
+  std::multimap<std::size_t, std::uint64_t> free_symmetric_;  // by bytes
+};
+
+}  // namespace tutti::shm

@@ -1,0 +1,74 @@
+#include "transport/shm/transport.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "transport/shm/channel.h"
+
+namespace tutti::shm {
+namespace {
+
+long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); }
+
+}  // namespace
+
+Peer::~Peer() {
+  if (bell >= 0) ::close(bell);
+}
+
+Transport::Transport(Sleeper& sleeper) : sleeper_(sleeper), own_(Segment::create()) {
+  membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+}
+
+Transport::~Transport() {
+  for (const auto& [peer, fd] : exchanging_)
+    if (fd >= 0) ::close(fd);
+}
+
+std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
+  return std::make_unique<Channel>(*this, communicator, rank, peer);
+}
+
+// Every rank that runs passes a full barrier here, so a peer that wrote before it is seen by the look that follows, and one that
+// writes after it sees the flag. Where the kernel has no such barrier, sleeps being bounded makes up for a lost ring.
+void Transport::before_sleep() {
+  own_->header().sleeping.store(1, std::memory_order_seq_cst);
+  membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+void Transport::after_sleep() { own_->header().sleeping.store(0, std::memory_order_relaxed); }
+
+void Transport::attach(int peer, int fd) {
+  const std::lock_guard lock(mutex_);
+  const auto [entry, fresh] = exchanging_.try_emplace(peer, fd);
+  if (!fresh) {
+    ::close(fd);
+    return;
+  }
+  give(fd, own_, sleeper_.bell());
+}
+
+std::shared_ptr<Peer> Transport::find(int peer) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = peers_.find(peer); known != peers_.end()) return known->second;
+  const auto exchange = exchanging_.find(peer);
+  if (exchange == exchanging_.end()) return nullptr;
+  auto who = take(exchange->second, peer);
+  if (who != nullptr) {
+    ::close(exchange->second);
+    exchange->second = -1;
+    peers_[peer] = who;
+  }
+  return who;
+}
+
+bool Transport::is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const {
+  const std::byte* begin = own_->base() + kSymmetricOffset;
+  const auto* at = static_cast<const std::byte*>(data);
+  if (at < begin || at + bytes > begin + kSymmetricBytes) return false;
+  offset = static_cast<std::uint64_t>(at - own_->base());
+  return true;
+}
+
+}  // namespace tutti::shm

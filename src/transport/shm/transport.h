@@ -1,0 +1,58 @@
+// Shared memory between the ranks of one host.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "transport/shm/segment.h"
+#include "transport/sleeper.h"
+#include "transport/transport.h"
+
+namespace tutti::shm {
+
+// A peer as a rank sees it: its memory, and the bell that wakes it.
+struct Peer {
+  std::shared_ptr<Segment> segment;
+  int bell = -1;  // owned eventfd
+  ~Peer();
+};
+
+// One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
+class Transport final : public tutti::Transport {
+ public:
+  explicit Transport(Sleeper& sleeper);
+  ~Transport() override;
+
+  std::string_view name() const override { return "shm"; }
+  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  void before_sleep() override;
+  void after_sleep() override;
+
+  // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd. find()
+  // finishes it. Thread-safe; does not block. Throws Error{system}.
+  void attach(int peer, int fd);
+
+  // nullptr until the exchange is done. Throws ChannelClosed if the peer closed before it was, Error if it gave something else.
+  std::shared_ptr<Peer> find(int peer);
+
+  Segment& own() { return *own_; }
+  // Whether [data, data + bytes) is symmetric memory of this rank, and then its offset in the segment.
+  bool is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const;
+
+ private:
+  Sleeper& sleeper_;
+  std::shared_ptr<Segment> own_;
+  std::mutex mutex_;
+  std::map<int, int> exchanging_;  // peer -> fd
+  std::map<int, std::shared_ptr<Peer>> peers_;
+};
+
+// --- handover.cc: the exchange itself
+// Sends this rank's descriptors (and, to a thread of the same process, its mapping). Throws Error{system}.
+void give(int fd, const std::shared_ptr<Segment>& own, int bell);
+// Takes the peer's; nullptr while nothing has come.
+std::shared_ptr<Peer> take(int fd, int peer);
+
+}  // namespace tutti::shm

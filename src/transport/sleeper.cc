@@ -1,0 +1,67 @@
+#include "transport/sleeper.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "tutti/error.h"
+
+namespace tutti {
+namespace {
+
+void add(int epoll, int fd, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events | EPOLLET;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0) return;
+  throw Error(ErrorCode::system, std::string("cannot watch a socket (epoll_ctl): ") + std::strerror(errno));
+}
+
+}  // namespace
+
+Sleeper::Sleeper() : epoll_(epoll_create1(EPOLL_CLOEXEC)), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  try {
+    if (epoll_ < 0 || bell_ < 0) {
+      throw Error(ErrorCode::system, std::string("cannot make an epoll set and an eventfd (raise `ulimit -n`?): ") +
+                                         std::strerror(errno));
+    }
+    add(epoll_, bell_, EPOLLIN);
+  } catch (...) {
+    if (epoll_ >= 0) close(epoll_);
+    if (bell_ >= 0) close(bell_);
+    throw;
+  }
+}
+
+Sleeper::~Sleeper() {
+  close(bell_);
+  close(epoll_);
+}
+
+void Sleeper::watch(int fd) { add(epoll_, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP); }
+
+void Sleeper::forget(int fd) { epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
+
+void Sleeper::ring() const {
+  const int saved = errno;  // a signal handler must leave it alone
+  const std::uint64_t one = 1;
+  // Fails only when the eventfd is 2^64 - 2 rings full. Nobody reads it: being edge-triggered, every write is news.
+  [[maybe_unused]] const ssize_t written = write(bell_, &one, sizeof one);
+  errno = saved;
+}
+
+void Sleeper::sleep(std::chrono::microseconds limit) {
+  // Rounded up to epoll's milliseconds: the limit only guards against a peer that never rings.
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
+  epoll_event news[8];
+  epoll_wait(epoll_, news, 8, static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max())));
+}
+
+}  // namespace tutti

@@ -1,0 +1,51 @@
+// A connection's two halves. Every public member first looks whether a connection has come.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "transport/tcp/mailbox.h"
+#include "transport/tcp/receiver.h"
+#include "transport/tcp/sender.h"
+#include "transport/tcp/transport.h"
+#include "transport/transport.h"
+
+namespace tutti::tcp {
+
+class Channel final : public tutti::Channel {
+ public:
+  Channel(Transport& transport, std::uint64_t communicator, int peer);
+  ~Channel() override;  // what the kernel has taken still arrives; what has not is lost
+
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
+  std::uint64_t sent() override;  // given back = handed to the kernel
+  std::byte* reserve(const Tag&, std::size_t) override { return nullptr; }
+  void commit(const Tag&) override {}
+  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override;
+  std::uint64_t received() override;
+  bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
+  void release(std::size_t bytes) override;
+  bool progress() override;
+  void flush() override {}
+  bool unclaimed(Tag& tag) override;
+
+ private:
+  bool connected();
+  bool write();
+  bool fill();
+  bool read();
+
+  Transport& transport_;
+  const std::uint64_t communicator_;
+  const int peer_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  int fd_ = -1;
+  std::string failed_;  // why, once the control thread has given this connection up
+  Sender sender_;
+  Receiver receiver_;
+};
+
+}  // namespace tutti::tcp

@@ -1,0 +1,157 @@
+#include "transport/tcp/receiver.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace tutti::tcp {
+namespace {
+
+// The buffer stays in the second-level cache while the kernel writes it and a reduction reads it.
+constexpr std::size_t kBuffer = 256 * 1024;
+
+// How far one read may go beyond what is claimed: far enough that many small messages come in one call, little enough
+// that the copy of what turns out to be a large posted receive's beginning does not matter.
+constexpr std::size_t kReadAhead = 16 * 1024;
+
+}  // namespace
+
+void Receiver::claim(const Tag& tag, std::byte* data, std::size_t bytes) { claims_.push_back({tag, data, bytes, false}); }
+
+void Receiver::claim_view(const Tag& tag, std::size_t bytes) {
+  claims_.push_back({tag, nullptr, bytes, true});
+  viewing_ = true;
+}
+
+void Receiver::release(std::size_t bytes) {
+  assert(viewing_ && header_ && bytes <= left() && bytes <= buffered());
+  begin_ += bytes;
+  done_ += bytes;
+  if (left() > 0) return;
+  viewing_ = false;
+  finish_front();
+}
+
+bool Receiver::absorb() {
+  bool moved = false;
+  while (meet() && !claims_.front().viewed) {
+    const std::size_t bytes = std::min(buffered(), left());
+    if (bytes > 0) std::memcpy(claims_.front().data + done_, buffer_.get() + begin_, bytes);
+    begin_ += bytes;
+    done_ += bytes;
+    moved |= bytes > 0;
+    if (left() > 0) return moved;
+    ++received_;
+    finish_front();
+    moved = true;
+  }
+  return moved;
+}
+
+bool Receiver::can_show_more() const {
+  const bool whole = header_ && buffered() >= left();
+  return !whole && has_room();
+}
+
+std::optional<std::span<const std::byte>> Receiver::shown() const {
+  if (!header_ || claims_.empty() || !claims_.front().viewed) return std::nullopt;
+  if (buffered() == 0 && left() > 0) return std::nullopt;
+  return std::span(buffer_.get() + begin_, std::min(buffered(), left()));
+}
+
+// Whether the front claim's message has begun to arrive.
+bool Receiver::meet() {
+  if (claims_.empty() || !parse_header()) return false;
+  const Claim& claim = claims_.front();
+  if (header_->tag != claim.tag) throw TagMismatch{peer_, claim.tag, header_->tag};
+  if (header_->total != claim.bytes) throw LengthMismatch{peer_, claim.bytes, header_->total};
+  return true;
+}
+
+bool Receiver::parse_header() {
+  if (header_) return true;
+  if (buffered() < Header::kBytes) return false;
+  const std::span<const std::byte, Header::kBytes> bytes(buffer_.get() + begin_, Header::kBytes);
+  const std::optional<Header> header = Header::decode(bytes);
+  if (!header) throw ChannelClosed{peer_, "the peer sent something that is not a message of version 1"};
+  if (header->communicator != communicator_) {
+    throw ChannelClosed{peer_, "the peer sent a message of another communicator"};
+  }
+  if (header->message != finished_ || header->offset != 0 || header->length != header->total) {
+    throw ChannelClosed{peer_, "the peer sent message " + std::to_string(header->message) +
+                                   " or a part of it where all of message " + std::to_string(finished_) + " was due"};
+  }
+  header_ = header;
+  begin_ += Header::kBytes;
+  return true;
+}
+
+void Receiver::finish_front() {
+  claims_.pop_front();
+  header_.reset();
+  done_ = 0;
+  ++finished_;
+}
+
+// Bytes that the buffer should hold after the next read, at most.
+std::size_t Receiver::wanted_in_buffer() const {
+  if (claims_.empty()) return Header::kBytes;
+  const Claim& claim = claims_.front();
+  // Of a large posted receive the header alone, so that the rest can go straight to its memory.
+  if (!header_ && !claim.viewed && claim.bytes > kReadAhead) return Header::kBytes;
+  return (header_ ? 0 : Header::kBytes) + left() + kReadAhead;
+}
+
+// Moving little to the buffer's start is cheaper than many short reads at its end; a consumer that is shown much has enough.
+bool Receiver::has_room() const { return end_ < kBuffer || buffered() <= kReadAhead; }
+
+void Receiver::make_room() {
+  if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBuffer);
+  if (begin_ == 0 || buffered() > kReadAhead || (buffered() > 0 && kBuffer - end_ >= kReadAhead)) return;
+  std::memmove(buffer_.get(), buffer_.get() + begin_, buffered());
+  end_ -= begin_;
+  begin_ = 0;
+}
+
+bool Receiver::read(int fd) {
+  make_room();
+  iovec parts[2];
+  std::size_t count = 0, straight = 0;
+  if (header_ && can_fill()) {  // then nothing is buffered: absorb() has used it up
+    straight = left();
+    parts[count++] = {claims_.front().data + done_, straight};
+    parts[count++] = {buffer_.get(), kReadAhead};
+  } else {
+    parts[count++] = {buffer_.get() + end_, std::min(kBuffer - end_, wanted_in_buffer() - buffered())};
+  }
+  msghdr call{};
+  call.msg_iov = parts;
+  call.msg_iovlen = count;
+  const ssize_t done = recvmsg(fd, &call, MSG_DONTWAIT);
+  if (done < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (done < 0) throw ChannelClosed{peer_, std::string("cannot receive: ") + std::strerror(errno)};
+  if (done == 0) {
+    const bool inside = header_ || buffered() > 0;
+    throw ChannelClosed{peer_, inside ? "the peer closed the connection in the middle of a message"
+                                      : "the peer closed the connection"};
+  }
+  const std::size_t filled = std::min(static_cast<std::size_t>(done), straight);
+  done_ += filled;
+  end_ += static_cast<std::size_t>(done) - filled;
+  absorb();
+  return true;
+}
+
+std::optional<Tag> Receiver::unclaimed(int fd) {
+  if (!claims_.empty()) return std::nullopt;
+  if (!header_ && buffered() < Header::kBytes && fd >= 0) read(fd);
+  if (!parse_header()) return std::nullopt;
+  return header_->tag;
+}
+
+}  // namespace tutti::tcp

@@ -1,0 +1,179 @@
+// README.md's table and the heads of the algorithms' files, held against the catalogue and the schedules.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "collectives/canonical_tree.h"
+#include "collectives/formula.h"
+#include "collectives/sweep.h"
+#include "schedule/partition.h"
+
+namespace tutti {
+namespace {
+
+const std::string kSources = TUTTI_COLLECTIVES_SOURCES;  // the folder src/collectives
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.is_open()) << path;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+const std::vector<int> kRanks{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 21, 24, 31, 32, 33, 47, 63, 64};
+
+// Rows of README.md's table: column name to cell.
+std::vector<std::map<std::string, std::string>> table() {
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (const std::string& line : lines_of(kSources + "/README.md")) {
+    if (!line.starts_with("| ")) continue;
+    std::vector<std::string> cells;
+    std::istringstream rest(line.substr(1));
+    for (std::string cell; std::getline(rest, cell, '|');) cells.push_back(cell.substr(1, cell.size() - 2));
+    if (names.empty()) {
+      names = cells;
+      continue;
+    }
+    auto& row = rows.emplace_back();
+    for (std::size_t i = 0; i < names.size(); ++i) row[names[i]] = cells.at(i);
+  }
+  return rows;
+}
+
+std::string in_words(const AlgorithmEntry& entry, int n, int chunks) {
+  return name_of(entry) + " on " + std::to_string(n) + " ranks, " + std::to_string(chunks) + " chunks";
+}
+
+void expect_bound(const std::string& formula, int n, int chunks, double found, const std::string& what) {
+  const Bound bound = evaluate(formula, n, chunks);
+  if (bound.at_most)
+    EXPECT_LE(found, bound.value + 1e-9) << what << ", which should be at most " << formula;
+  else
+    EXPECT_NEAR(found, bound.value, 1e-9) << what << ", which should be " << formula;
+}
+
+int messages_sent(const Schedule& schedule) {
+  return static_cast<int>(
+      std::count_if(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) { return step.kind == StepKind::send; }));
+}
+
+// In units of the whole message.
+double message_parts_sent(const Schedule& schedule) {
+  const std::size_t count = 60 * schedule.slices;
+  const Partition partition{.count = count, .slices = std::size_t(schedule.slices), .chunks = std::size_t(schedule.chunks)};
+  std::size_t elements = 0;
+  for (const Step& step : schedule.steps)
+    if (step.kind == StepKind::send) elements += partition.chunk(step.region.slice, step.region.chunk).size();
+  return static_cast<double>(elements) / static_cast<double>(count);
+}
+
+TEST(Readme, ListsTheCatalogueAsItIs) {
+  const auto rows = table();
+  ASSERT_EQ(rows.size(), catalogue().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const AlgorithmEntry& entry = catalogue()[i];
+    EXPECT_EQ(rows[i].at("collective"), to_string(entry.collective));
+    EXPECT_EQ(rows[i].at("algorithm"), to_string(entry.algorithm));
+    EXPECT_EQ(rows[i].at("canonical"), entry.canonical ? "yes" : "no") << name_of(entry);
+    EXPECT_EQ(rows[i].at("n"), "any") << name_of(entry);
+    EXPECT_EQ(rows[i].at("leaves a rank"), entry.several_leaves ? "any" : "1") << name_of(entry);
+    EXPECT_EQ(rows[i].at("pipelined"), entry.pipelined ? "yes" : "no") << name_of(entry);
+  }
+}
+
+TEST(Readme, SaysWhatTheHeadOfEachFileSays) {
+  for (const auto& row : table()) {
+    const std::string path = row.at("collective") + "/" + row.at("algorithm") + ".cc";
+    const std::vector<std::string> lines = lines_of(kSources + "/" + path);
+    for (const auto& [column, head] : {std::pair{"messages", "// Messages: "}, {"bytes", "// Bytes:    "}, {"rounds", "// Rounds:   "}})
+      EXPECT_EQ(std::count(lines.begin(), lines.end(), head + row.at(column)), 1) << path << " lacks: " << head << row.at(column);
+  }
+}
+
+TEST(Catalogue, SendsTheMessagesAndBytesThatItClaims) {
+  const auto rows = table();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const AlgorithmEntry& entry = catalogue()[i];
+    for (int n : kRanks)
+      for (int chunks : chunks_of(entry)) {
+        double messages = 0, most = 0;
+        for (const Schedule& schedule : build_all(entry, Layout::of(n), {.root = n - 1, .chunks = chunks})) {
+          messages += messages_sent(schedule);
+          if (entry.collective != Collective::barrier) most = std::max(most, message_parts_sent(schedule));
+        }
+        expect_bound(rows[i].at("messages"), n, chunks, messages, in_words(entry, n, chunks) + ": messages");
+        expect_bound(rows[i].at("bytes"), n, chunks, most, in_words(entry, n, chunks) + ": bytes of the busiest rank");
+      }
+  }
+}
+
+TEST(Catalogue, TakesTheRoundsThatItClaims) {
+  const auto rows = table();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const AlgorithmEntry& entry = catalogue()[i];
+    for (int n : kRanks) {
+      const Layout layout = Layout::of(n);
+      const Proof proof = verify(build_all(entry, layout, {}), layout, goal_of(entry));
+      ASSERT_TRUE(proof.holds) << proof.reason;
+      expect_bound(rows[i].at("rounds"), n, 1, proof.rounds, in_words(entry, n, 1) + ": rounds");
+      expect_bound(rows[i].at("messages"), n, 1, static_cast<double>(proof.messages), in_words(entry, n, 1) + ": messages proven");
+    }
+  }
+}
+
+TEST(Catalogue, SendsNothingWhenAlone) {
+  for (const AlgorithmEntry& entry : catalogue()) {
+    const Schedule alone = entry.schedule(0, Layout::of(1), {});
+    for (const Step& step : alone.steps) EXPECT_EQ(step.kind, StepKind::reduce) << name_of(entry);
+  }
+}
+
+TEST(RecursiveDoublingAllReduce, SendsLogNTimesTheMessageOnPowersOfTwo) {
+  for (int n = 2; n <= 64; n *= 2)
+    for (const Schedule& schedule : build_all(*find_algorithm(Collective::all_reduce, Algorithm::recursive_doubling), Layout::of(n), {}))
+      EXPECT_EQ(1 << messages_sent(schedule), n);
+}
+
+int messages_combined(const Schedule& schedule) {
+  return static_cast<int>(std::count_if(schedule.sources.begin(), schedule.sources.end(),
+                                        [](const Source& source) { return source.peer != kLocal; }));
+}
+
+TEST(SlicedTreeReduceScatter, EachRankSendsEachSliceOnceAndReceivesAtMostHalfAsManyAgain) {
+  for (int n = 2; n <= 48; ++n)
+    for (const Schedule& schedule : build_all(*find_algorithm(Collective::reduce_scatter, Algorithm::sliced_tree), Layout::of(n), {})) {
+      std::vector<int> sent(n, 0);
+      for (const Step& step : schedule.steps)
+        if (step.kind == StepKind::send) ++sent[step.region.slice];
+      for (int slice = 0; slice < n; ++slice) EXPECT_EQ(sent[slice], slice != schedule.rank) << n << " ranks";
+      EXPECT_LE(messages_combined(schedule), 1.5 * (n - 1)) << n << " ranks";
+    }
+}
+
+// A node that its parent's holder does not hold is one message.
+void count_messages(const HeldTree& tree, Node node, std::vector<int>& received) {
+  if (node.is_leaf()) return;
+  const int holder = tree.holder[node.index()];
+  for (const Node& child : {Node{node.lo, node.split()}, Node{node.split(), node.hi}}) {
+    if (tree.holder[child.index()] != holder) ++received[holder];
+    count_messages(tree, child, received);
+  }
+}
+
+TEST(SlicedTree, BalancesReceivesForUpTo128Ranks) {
+  for (int n = 2; n <= 128; ++n) {
+    std::vector<int> received(n, 0);
+    for (const HeldTree& tree : held_in_balance(Layout::of(n))) count_messages(tree, {0, n}, received);
+    EXPECT_LE(*std::max_element(received.begin(), received.end()), 1.5 * (n - 1)) << n << " ranks";
+  }
+}
+
+}  // namespace
+}  // namespace tutti

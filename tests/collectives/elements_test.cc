@@ -1,0 +1,59 @@
+// The algorithms on real elements, under an adversary who chooses when what moves: lengths that do not divide, in place or not.
+#include <gtest/gtest.h>
+
+#include "collectives/sweep.h"
+#include "schedule/interpret.h"
+
+namespace tutti {
+namespace {
+
+void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count, std::uint64_t seed) {
+  const std::vector<Schedule> schedules = build_all(entry, layout, message);
+  for (const bool in_place : {false, true}) {
+    const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
+    EXPECT_EQ(run.trouble, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, root "
+                               << message.root << ", " << message.chunks << " chunks, " << count << " elements"
+                               << (in_place ? ", in place" : "") << ", seed " << seed;
+  }
+}
+
+TEST(Catalogue, GivesTheRightElementsForEveryLength) {
+  for (const AlgorithmEntry& entry : catalogue())
+    for (int n = 1; n <= 9; ++n) {
+      const std::size_t ranks = n;
+      std::uint64_t seed = 0;
+      for (std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1, 11 * ranks + 5})
+        for (int chunks : chunks_of(entry))
+          expect_right(entry, Layout::of(n), {.root = static_cast<int>(seed % ranks), .chunks = chunks}, count, ++seed);
+    }
+}
+
+TEST(Catalogue, GivesTheRightElementsForLeavesSpreadInAnyWay) {
+  std::mt19937 random(3);
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (!entry.several_leaves || !is_reduction(entry)) continue;
+    for (int i = 0; i < 60; ++i) {
+      const int n = 1 + static_cast<int>(random() % 7), leaves = 1 + static_cast<int>(random() % 19);
+      expect_right(entry, random_layout(n, leaves, random), {.chunks = entry.pipelined ? 1 + i % 3 : 1}, random() % 30, i);
+    }
+  }
+}
+
+TEST(Catalogue, GivesTheSameBitsWhateverTheCanonicalAlgorithmAndTheSpreadOfLeaves) {
+  std::mt19937 random(4);
+  constexpr int kLeaves = 11;
+  std::vector<std::uint64_t> first;
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (entry.collective != Collective::all_reduce || !entry.canonical) continue;
+    for (int n : {1, 2, 3, 5, 11}) {
+      const Layout layout = entry.several_leaves ? random_layout(n, kLeaves, random) : Layout::of(kLeaves);
+      const auto run = interpret(build_all(entry, layout, {}), layout, goal_of(entry), 23, false, n);
+      ASSERT_EQ(run.trouble, "") << name_of(entry);
+      if (first.empty()) first = run.outputs[0];
+      for (const auto& output : run.outputs) EXPECT_EQ(output, first) << name_of(entry) << " on " << layout.ranks() << " ranks";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,146 @@
+#include "reduce/element.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace tutti {
+namespace {
+
+// The oracle: a 16-bit float's value by its definition, in double precision, which holds all of them exactly.
+struct Format {
+  int exponent_bits;
+  int fraction_bits;
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+};
+constexpr Format kFloat16{5, 10}, kBfloat16{8, 7};
+
+double value_of(Format format, std::uint32_t bits) {
+  const int exponent = static_cast<int>(bits >> format.fraction_bits) & ((1 << format.exponent_bits) - 1);
+  const int fraction = static_cast<int>(bits & ((1u << format.fraction_bits) - 1));
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == (1 << format.exponent_bits) - 1) return fraction != 0 ? std::nan("") : sign * INFINITY;
+  const int implicit = exponent != 0 ? 1 << format.fraction_bits : 0;
+  return sign * std::ldexp(implicit + fraction, std::max(exponent, 1) - format.bias() - format.fraction_bits);
+}
+
+// The bits of the nearest value, ties going to the even one, by scaling to integers and rounding in double precision.
+std::uint32_t bits_of_nearest(Format format, float value) {
+  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0;
+  const std::uint32_t infinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
+  if (std::isnan(value)) return infinity | 1u << (format.fraction_bits - 1);
+  if (std::isinf(value)) return sign | infinity;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  if (magnitude == 0) return sign;
+  const int exponent = std::max(std::ilogb(magnitude), 1 - format.bias());
+  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, format.fraction_bits - exponent)));
+  // Units of 2^fraction_bits and more carry the implicit one; both it and a carry add up into the exponent field.
+  const auto field = static_cast<std::uint32_t>(exponent + format.bias() - 1) << format.fraction_bits;
+  return sign | std::min(field + units, infinity);
+}
+
+template <class T>
+void expect_exact_widening(Format format) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float widened = widen(T{static_cast<std::uint16_t>(bits)});
+    const double expected = value_of(format, bits);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(widened)) << std::hex << bits;
+      ASSERT_EQ(narrow<T>(widened).bits, kCanonicalNan<T>) << std::hex << bits;
+    } else {
+      ASSERT_EQ(static_cast<double>(widened), expected) << std::hex << bits;
+      ASSERT_EQ(std::signbit(widened), std::signbit(expected)) << std::hex << bits;
+      ASSERT_EQ(narrow<T>(widened).bits, bits) << std::hex << bits;
+    }
+  }
+}
+
+template <class T>
+void expect_nearest(Format format) {
+  for (std::uint32_t high = 0; high < 0x10000; ++high) {
+    for (const std::uint32_t low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x1fffu, 0x2000u, 0x3000u, 0x7fffu, 0x8000u, 0x8001u,
+                                    0xb000u, 0xc000u, 0xcfffu, 0xd000u, 0xd001u, 0xf000u, 0xffffu}) {
+      const auto value = std::bit_cast<float>(high << 16 | low);
+      ASSERT_EQ(narrow<T>(value).bits, bits_of_nearest(format, value)) << std::hex << (high << 16 | low);
+    }
+  }
+}
+
+TEST(Float16, WidensEveryValueExactlyAndBack) { expect_exact_widening<float16>(kFloat16); }
+TEST(Bfloat16, WidensEveryValueExactlyAndBack) { expect_exact_widening<bfloat16>(kBfloat16); }
+TEST(Float16, NarrowsToTheNearestTiesToEven) { expect_nearest<float16>(kFloat16); }
+TEST(Bfloat16, NarrowsToTheNearestTiesToEven) { expect_nearest<bfloat16>(kBfloat16); }
+
+// Every float32 there is; about a minute.
+TEST(Float16Slow, NarrowsEveryFloat32) {
+  std::uint32_t bits = 0;
+  do {
+    const auto value = std::bit_cast<float>(bits);
+    ASSERT_EQ(narrow<float16>(value).bits, bits_of_nearest(kFloat16, value)) << std::hex << bits;
+    ASSERT_EQ(narrow<bfloat16>(value).bits, bits_of_nearest(kBfloat16, value)) << std::hex << bits;
+  } while (++bits != 0);
+}
+
+template <class T>
+class FloatingOperators : public testing::Test {};
+using FloatingTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(FloatingOperators, FloatingTypes);
+
+TYPED_TEST(FloatingOperators, NanWinsFromEitherSide) {
+  const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN(), infinity = std::numeric_limits<TypeParam>::infinity();
+  for (const TypeParam other : {TypeParam{-infinity}, TypeParam{0}, TypeParam{1}, infinity, -nan}) {
+    EXPECT_TRUE(std::isnan(combine<Op::min>(nan, other)) && std::isnan(combine<Op::min>(other, nan)));
+    EXPECT_TRUE(std::isnan(combine<Op::max>(nan, other)) && std::isnan(combine<Op::max>(other, nan)));
+    EXPECT_TRUE(std::isnan(combine<Op::sum>(nan, other)) && std::isnan(combine<Op::prod>(other, nan)));
+  }
+}
+
+TYPED_TEST(FloatingOperators, NegativeZeroIsLess) {
+  const TypeParam zero = 0, minus_zero = -zero;
+  for (const auto& [a, b] : {std::pair(zero, minus_zero), std::pair(minus_zero, zero)}) {
+    EXPECT_TRUE(std::signbit(combine<Op::min>(a, b)));
+    EXPECT_FALSE(std::signbit(combine<Op::max>(a, b)));
+  }
+  EXPECT_TRUE(std::signbit(combine<Op::max>(minus_zero, minus_zero)));
+}
+
+TYPED_TEST(FloatingOperators, OrderNumbers) {
+  for (const auto& [low, high] : {std::pair<TypeParam, TypeParam>(-2, 1), {-2, -1}, {1, 2}}) {
+    EXPECT_EQ(combine<Op::min>(low, high), low);
+    EXPECT_EQ(combine<Op::min>(high, low), low);
+    EXPECT_EQ(combine<Op::max>(low, high), high);
+    EXPECT_EQ(combine<Op::max>(high, low), high);
+  }
+}
+
+TYPED_TEST(FloatingOperators, CanonicalNanReplacesEveryOther) {
+  using Bits = BitsOf<TypeParam>;
+  const auto infinity = std::bit_cast<Bits>(std::numeric_limits<TypeParam>::infinity());
+  const Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
+  for (const Bits nan : {static_cast<Bits>(infinity | 1), static_cast<Bits>(sign | infinity | 1), static_cast<Bits>(~Bits{0})}) {
+    EXPECT_EQ(std::bit_cast<Bits>(canonical(std::bit_cast<TypeParam>(nan))), kCanonicalNan<TypeParam>);
+  }
+  EXPECT_EQ(std::bit_cast<Bits>(canonical(std::bit_cast<TypeParam>(sign))), sign);
+}
+
+TEST(IntegerOperators, WrapAround) {
+  static_assert(combine<Op::sum>(std::int8_t{127}, std::int8_t{1}) == -128);
+  static_assert(combine<Op::sum>(std::numeric_limits<std::int32_t>::min(), std::int32_t{-1}) == 2147483647);
+  static_assert(combine<Op::prod>(std::int64_t{1} << 62, std::int64_t{2}) == std::numeric_limits<std::int64_t>::min());
+  static_assert(combine<Op::prod>(std::uint8_t{16}, std::uint8_t{17}) == 16);
+  static_assert(combine<Op::min>(std::int8_t{-1}, std::int8_t{1}) == -1);
+  static_assert(combine<Op::max>(std::uint8_t{255}, std::uint8_t{1}) == 255);
+}
+
+TEST(IntegerOperators, AverageTruncatesTowardZero) {
+  static_assert(average(std::int8_t{-7}, 2) == -3);
+  static_assert(average(std::int32_t{7}, 2) == 3);
+  static_assert(average(std::int8_t{-128}, 200) == 0);
+  static_assert(average(std::uint8_t{255}, 2) == 127);
+  static_assert(average(std::uint64_t{0xffffffffffffffff}, 4294967295u) == 4294967297u);
+  static_assert(average(std::numeric_limits<std::int64_t>::min(), 1) == std::numeric_limits<std::int64_t>::min());
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,234 @@
+#include "schedule/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "schedule/examples.h"
+#include "schedule/text.h"
+
+namespace tutti {
+namespace {
+
+// Why schedules given as text are refused; empty when they are not.
+std::string reason(std::string_view text, Goal goal = {}) {
+  const std::vector<Schedule> schedules = parse_schedules(text);
+  return verify(schedules, Layout::of(static_cast<int>(schedules.size())), goal).reason;
+}
+
+void expect_reason(std::string_view text, std::string_view part, Goal goal = {}) {
+  const std::string found = reason(text, goal);
+  EXPECT_NE(found.find(part), std::string::npos) << "found: " << found;
+}
+
+const Goal kBroadcast{Collective::broadcast, 0, Order::any};
+const Goal kBarrier{Collective::barrier, 0, Order::any};
+
+// Rank 0 combines and sends the result back.
+constexpr std::string_view kGather = R"(
+  rank 0 of 2: 1 slice x 1 chunk, 0 scratch rows
+    output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)
+    send output[slice 0 chunk 0] to 1
+  rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
+    send input[slice 0 chunk 0] to 0
+    receive output[slice 0 chunk 0] from 0
+)";
+
+std::string replaced(std::string_view text, std::string_view what, std::string_view with) {
+  std::string result(text);
+  const std::size_t at = result.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return result.replace(at, what.size(), with);
+}
+
+TEST(Verify, AcceptsCorrectSchedulesOfEverySize) {
+  for (int ranks = 1; ranks <= 16; ++ranks)
+    for (const Example& example : examples(ranks)) {
+      const Proof proof = verify(example.schedules, example.layout, example.goal);
+      EXPECT_TRUE(proof.holds) << example.name << " on " << ranks << " ranks: " << proof.reason;
+    }
+}
+
+TEST(Verify, TellsTheOrderFoundAndCountsMessages) {
+  const Example shot = two_shot(Layout::of(3), 1);
+  const Proof proof = verify(shot.schedules, shot.layout, shot.goal);
+  EXPECT_TRUE(proof.canonical);
+  EXPECT_EQ(proof.slices, std::vector<Expression>(3, {0, 1, kCombine, 2, kCombine}));
+  EXPECT_EQ(proof.rounds, 2);
+  EXPECT_EQ(proof.messages, 12u);
+
+  const Example around = ring(3);
+  const Proof any = verify(around.schedules, around.layout, around.goal);
+  EXPECT_TRUE(any.holds);
+  EXPECT_FALSE(any.canonical);
+  EXPECT_EQ(any.slices[0], (Expression{0, 1, kCombine, 2, kCombine}));
+  EXPECT_EQ(any.slices[1], (Expression{1, 2, kCombine, 0, kCombine}));
+  EXPECT_EQ(any.rounds, 4);
+}
+
+TEST(Verify, RefusesARingWhereTheCanonicalOrderIsAsked) {
+  Example around = ring(3);
+  around.goal.order = Order::canonical;
+  const Proof proof = verify(around.schedules, around.layout, around.goal);
+  EXPECT_FALSE(proof.holds);
+  EXPECT_EQ(proof.reason, "rank 0's output slice 1 chunk 0 is not combined in canonical order but as finish(((1 + 2) + 0))");
+}
+
+TEST(Verify, RanksMayHoldSeveralLeavesOrNone) {
+  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{5}, {3, 2}, {0, 4, 1}, {1, 6, 0, 2}, {2, 2, 2}, {7, 1, 1, 1, 3}}) {
+    const Example example = two_shot(layout_of_leaves(leaves), 2);
+    const Proof proof = verify(example.schedules, example.layout, example.goal);
+    EXPECT_TRUE(proof.holds && proof.canonical) << proof.reason;
+  }
+}
+
+TEST(Verify, RefusesMessagesThatDoNotMatch) {
+  EXPECT_EQ(reason(kGather), "");
+  expect_reason(replaced(kGather, "receive output[slice 0 chunk 0] from 0", "output[slice 0 chunk 0] = input[slice 0 chunk 0]"),
+                "rank 0 sends 1 messages to rank 1, which receives 0 from it");
+  expect_reason(replaced(kGather, "from 1)", "partial from 1)"), "rank 0, step 0 (reduce): expects partial results but rank 1 sends input");
+}
+
+TEST(Verify, RefusesLeavesLostDoubledOrUnfinished) {
+  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1"), "not every leaf exactly once");
+  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "(input[slice 0 chunk 0] + input[slice 0 chunk 0]) + from 1"),
+                "rank 0's output slice 0 chunk 0 ends as finish(((0 + 0) + 1)): not every leaf exactly once");
+  expect_reason(replaced(kGather, "finish(input[slice 0 chunk 0] + from 1)", "input[slice 0 chunk 0] + from 1"),
+                "a partial result is stored into the output unfinished");
+  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1 + input[slice 0 chunk 0]"), "canonical order");
+  expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n output[slice 0 chunk 0] = input[slice 0 chunk 0]", "and then finished");
+  expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n", "is never written");
+}
+
+TEST(Verify, FindsADeadlockThatOnlyBufferingWouldHide) {
+  // Both lend their input and wait for it before they take the other's.
+  expect_reason(R"(
+    rank 0 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 1
+      wait_send 1 to 1
+      output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)
+    rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 0
+      wait_send 1 to 0
+      output[slice 0 chunk 0] = finish(from 0 + input[slice 0 chunk 0]))",
+                "deadlock: rank 0, step 1 (wait_send) waits for rank 1 to take message 0; rank 1, step 1 (wait_send) waits for rank 0");
+}
+
+TEST(Verify, FindsARaceBetweenALoanAndAWrite) {
+  // In place, the input that the peer may still be reading is the output.
+  expect_reason(R"(
+    rank 0 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 1
+      output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)
+    rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 0
+      output[slice 0 chunk 0] = finish(from 0 + input[slice 0 chunk 0]))",
+                "rank 1, step 1 (reduce): output[slice 0 chunk 0] is written by this rank while rank 0 may still be reading "
+                "input[slice 0 chunk 0] (step 0, send)");
+}
+
+TEST(Verify, FindsAReadBeforeAMessageIsWaitedFor) {
+  constexpr std::string_view text = R"(
+    rank 0 of 3: 1 slice x 1 chunk, 0 scratch rows
+      output[slice 0 chunk 0] = input[slice 0 chunk 0]
+      send output[slice 0 chunk 0] to 1
+    rank 1 of 3: 1 slice x 1 chunk, 0 scratch rows
+      receive output[slice 0 chunk 0] from 0
+      wait_receive 1 from 0
+      send output[slice 0 chunk 0] to 2
+    rank 2 of 3: 1 slice x 1 chunk, 0 scratch rows
+      receive output[slice 0 chunk 0] from 1)";
+  EXPECT_EQ(reason(text, kBroadcast), "");
+  // Whether the message is there already is the scheduler's choice: either way it is refused.
+  EXPECT_NE(reason(replaced(text, "wait_receive 1 from 0", ""), kBroadcast), "");
+  expect_reason(replaced(text, "wait_receive 1 from 0", "wait_receive 2 from 0"),
+                "waits for 2 messages, but only 1 were posted from rank 0 before it", kBroadcast);
+}
+
+// Rank 1 lends its output for rank 0's answer to what rank 0 itself read from there.
+TEST(Verify, AnAnswerMayOverwriteWhatItAnswers) {
+  EXPECT_EQ(reason(kGather), "");
+  // Not so when it is no answer: rank 0 sends something before it has taken the input.
+  expect_reason(R"(
+    rank 0 of 2: 1 slice x 1 chunk, 1 scratch row
+      output[slice 0 chunk 0] = input[slice 0 chunk 0]
+      send output[slice 0 chunk 0] to 1
+      scratch[row 0 slice 0 chunk 0] = from 1
+    rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 0
+      receive output[slice 0 chunk 0] from 0)",
+                "rank 1, step 1 (receive): output[slice 0 chunk 0] may be written by rank 0 while rank 0 may still be reading "
+                "input[slice 0 chunk 0] (step 0, send)",
+                kBroadcast);
+}
+
+// A transport that buffers gives memory back early, so a loan's return must not be taken for news of the peer.
+TEST(Verify, TheReturnOfALoanDoesNotOrderOtherAccesses) {
+  // Rank 1 reads row 0 of its scratch before rank 2's message may overwrite it only if wait_send told rank 0 of that.
+  expect_reason(R"(
+    rank 0 of 3: 1 slice x 1 chunk, 0 scratch rows
+      output[slice 0 chunk 0] = input[slice 0 chunk 0]
+      send output[slice 0 chunk 0] to 1
+      wait_send 1 to 1
+      send output[slice 0 chunk 0] to 2
+    rank 1 of 3: 1 slice x 1 chunk, 1 scratch row
+      scratch[row 0 slice 0 chunk 0] = input[slice 0 chunk 0]
+      receive scratch[row 0 slice 0 chunk 0] from 2
+      scratch[row 0 slice 0 chunk 0] = scratch[row 0 slice 0 chunk 0] + from 0
+      output[slice 0 chunk 0] = input[slice 0 chunk 0]
+    rank 2 of 3: 1 slice x 1 chunk, 1 scratch row
+      scratch[row 0 slice 0 chunk 0] = from 0
+      output[slice 0 chunk 0] = input[slice 0 chunk 0]
+      send scratch[row 0 slice 0 chunk 0] to 1)",
+                "rank 1, step 1 (receive): scratch[row 0 slice 0 chunk 0] may be written by rank 2 while this rank may still be", kBroadcast);
+}
+
+TEST(Verify, RefusesWhatWasNeverWrittenOrIsOverwritten) {
+  expect_reason(replaced(kGather, "finish(input", "finish(output"), "output[slice 0 chunk 0] is read before anything was written there");
+  expect_reason(R"(
+    rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows
+      output[slice 0 chunk 0] = finish(input[slice 0 chunk 0])
+      output[slice 0 chunk 0] = finish(input[slice 0 chunk 0]))",
+                "in place it is the output's memory");
+  expect_reason(R"(
+    rank 0 of 1: 2 slices x 1 chunk, 1 scratch row
+      scratch[row 0 slice 0 chunk 0] = input[slice 0 chunk 0]
+      output[slice 1 chunk 0] = finish(scratch[row 0 slice 1 chunk 0]))",
+                "scratch[row 0 slice 1 chunk 0] is read but holds slice 0");
+}
+
+TEST(Verify, RefusesWhatIsOutOfRange) {
+  expect_reason(replaced(kGather, "to 1", "to 2"), "rank 0, step 1 (send): rank 2 does not exist");
+  expect_reason(replaced(kGather, "to 1", "to 0"), "a rank sends no messages to itself");
+  expect_reason(replaced(kGather, "send output[slice 0", "send output[slice 1"), "output[slice 1 chunk 0] does not exist");
+  expect_reason(replaced(kGather, "receive output", "receive input"), "the caller's input is never written");
+  expect_reason(replaced(kGather, "rank 1 of 2: 1 slice", "rank 1 of 2: 2 slices"), "rank 1 cuts messages otherwise than rank 0");
+  std::vector<Schedule> schedules = parse_schedules(kGather);
+  schedules[0].steps[0].source_count = 3;
+  EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("outside the table"), std::string::npos);
+  schedules[0].steps[0].source_count = 1;
+  schedules[0].sources[0].joins = 1;
+  EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("joins more partial results than there are"), std::string::npos);
+  EXPECT_EQ(verify(schedules, Layout::of(3), {}).reason, "there are 2 schedules for 3 ranks");
+}
+
+TEST(Verify, ABarrierNeedsWordFromEveryRank) {
+  const Example barrier = dissemination(5);
+  EXPECT_EQ(verify(barrier.schedules, barrier.layout, barrier.goal).rounds, 3);
+  expect_reason(R"(
+    rank 0 of 2: 1 slice x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 1
+    rank 1 of 2: 1 slice x 1 chunk, 1 scratch row
+      scratch[row 0 slice 0 chunk 0] = from 0)",
+                "rank 0 can leave the barrier before every rank has entered it", kBarrier);
+}
+
+TEST(Verify, ReduceScatterAndAllGatherKnowWhoseSliceIsWhose) {
+  Example scatter = direct_reduce_scatter(3);
+  scatter.schedules[1].steps.back().region.slice = 2;
+  EXPECT_NE(verify(scatter.schedules, scatter.layout, scatter.goal).reason.find("the output of a reduce-scatter"), std::string::npos);
+  Example gather = ring_all_gather(3);
+  gather.schedules[1].sources[0].region.slice = 2;
+  EXPECT_NE(verify(gather.schedules, gather.layout, gather.goal).reason.find("the input of an all-gather"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti

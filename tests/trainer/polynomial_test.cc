@@ -1,0 +1,108 @@
+#include "trainer/polynomial.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "tutti/error.h"
+
+namespace tutti::trainer {
+namespace {
+
+using Values = std::vector<double>;
+
+Values unit(std::size_t size, std::size_t where) {
+  Values values(size, 0.0);
+  values[where] = 1;
+  return values;
+}
+
+TEST(Scaling, TakesTheEndsToMinusOneAndOne) {
+  const Scaling scaling = Scaling::of(Values{7, -3, 2});
+  EXPECT_EQ(scaling.apply(-3), -1);
+  EXPECT_EQ(scaling.apply(7), 1);
+  EXPECT_EQ(scaling.apply(2), 0);
+}
+
+TEST(Scaling, SurvivesTheLargestDoubles) {
+  const Scaling scaling = Scaling::of(Values{-1.7e308, 1.7e308});
+  EXPECT_EQ(scaling.apply(-1.7e308), -1);
+  EXPECT_EQ(scaling.apply(1.7e308), 1);
+}
+
+TEST(Scaling, RefusesPointsThatAreAllAtOnePlace) { EXPECT_THROW(Scaling::of(Values{2, 2, 2}), Error); }
+
+TEST(Features, AreTheChebyshevPolynomials) {
+  const Polynomial model{Basis::chebyshev, 6, {}};
+  const Values x{-1, -0.7, 0, 0.3, 1};
+  const Tensor features = model.features(x);
+  ASSERT_EQ(features.shape(), (Shape{5, 7}));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < 7; ++k) EXPECT_NEAR(features.values()[7 * i + k], std::cos(k * std::acos(x[i])), 1e-14);
+  }
+}
+
+TEST(Features, AreThePowersOfTheScaledX) {
+  const Polynomial model{Basis::monomial, 3, {1, 2}};
+  const Tensor features = model.features(Values{2});
+  EXPECT_EQ(Values(features.values().begin(), features.values().end()), (Values{1, 0.5, 0.25, 0.125}));
+}
+
+TEST(Features, OfNoPointsOrDegreeZeroAreFine) {
+  EXPECT_EQ((Polynomial{Basis::chebyshev, 4, {}}.features({}).shape()), (Shape{0, 5}));
+  EXPECT_EQ((Polynomial{Basis::chebyshev, 0, {}}.features(Values{3}).values()[0]), 1);
+}
+
+TEST(MonomialCoefficients, OfUnscaledChebyshevPolynomialsAreTheTextbooks) {
+  const auto coefficients = [](int k) {
+    return Polynomial{Basis::chebyshev, k, {}}.monomial_coefficients(unit(k + 1, k));
+  };
+  EXPECT_EQ(coefficients(0), (Values{1}));
+  EXPECT_EQ(coefficients(1), (Values{0, 1}));
+  EXPECT_EQ(coefficients(2), (Values{-1, 0, 2}));
+  EXPECT_EQ(coefficients(5), (Values{0, 5, 0, -20, 0, 16}));
+}
+
+TEST(MonomialCoefficients, ExpandAShiftedPower) {
+  const Polynomial model{Basis::monomial, 3, {1, 0.5}};  // t = 2 x - 2
+  EXPECT_EQ(model.monomial_coefficients(Values{0, 0, 0, 1}), (Values{-8, 24, -24, 8}));
+  EXPECT_EQ(model.monomial_coefficients(Values{3, 0.25, 0, 0}), (Values{2.5, 0.5, 0, 0}));
+}
+
+TEST(MonomialCoefficients, AreRoundedOnceWhereTheyAreNoDoubles) {
+  const Polynomial model{Basis::monomial, 2, {1, 3}};
+  EXPECT_EQ(model.monomial_coefficients(Values{0, 1, 0}), (Values{-1.0 / 3, 1.0 / 3, 0}));
+  EXPECT_EQ(model.monomial_coefficients(Values{0, 0, 1}), (Values{1.0 / 9, -2.0 / 9, 1.0 / 9}));
+}
+
+// At x = 0 the scaled t is 2, so the constant is T_k(2): 1, 2, 7, 26, …, an integer. The terms that cancel in it are up
+// to 10^10 times larger for k = 30.
+TEST(MonomialCoefficients, LoseNoDigitToCancellation) {
+  for (Scaling scaling : {Scaling{-6, 3}, Scaling{-0.375, 0.1875}, Scaling{-6e200, 3e200}}) {
+    std::uint64_t before = 1, expected = 2;
+    for (int k = 1; k <= 30; ++k) {
+      if (std::pow(scaling.half_width, k) > 1e300) break;
+      const Polynomial model{Basis::chebyshev, k, scaling};
+      EXPECT_EQ(model.monomial_coefficients(unit(k + 1, k))[0], static_cast<double>(expected)) << k;
+      before = std::exchange(expected, 4 * expected - before);
+    }
+  }
+}
+
+TEST(MonomialCoefficients, ThatFitNoDoubleAreRefused) {
+  EXPECT_THROW((Polynomial{Basis::monomial, 2, {0, 1e-160}}.monomial_coefficients(Values{1, 1, 1})), Error);
+  EXPECT_THROW((Polynomial{Basis::monomial, 2, {0, 1e170}}.monomial_coefficients(Values{1, 1, 1})), Error);
+}
+
+TEST(MonomialCoefficients, OfZeroWeightsAreZero) {
+  EXPECT_EQ((Polynomial{Basis::chebyshev, 2, {5, 0.1}}.monomial_coefficients(Values{0, 0, 0})), (Values{0, 0, 0}));
+}
+
+TEST(BasisNames, AreReadBack) {
+  for (auto basis : {Basis::chebyshev, Basis::monomial}) EXPECT_EQ(parse_basis(to_string(basis)), basis);
+  EXPECT_FALSE(parse_basis("legendre"));
+}
+
+}  // namespace
+}  // namespace tutti::trainer

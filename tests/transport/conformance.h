@@ -1,0 +1,109 @@
+// The fixture and the vocabulary of the conformance suite: what every transport must do, whatever it is.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "transport/connection.h"
+
+namespace tutti {
+
+inline constexpr std::size_t kSizes[] = {0, 1, 7, 8, 63, 64, 65, 4095, 65535, 65536, 65537, (1 << 20) + 3};
+
+using Bytes = std::vector<std::byte>;
+
+// Bytes that tell one message from another and every position from the next.
+inline Bytes pattern(std::uint64_t message, std::size_t bytes) {
+  Bytes data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<std::byte>((message * 131 + i + (i >> 8) * 7 + (i >> 16) * 13) & 0xff);
+  }
+  return data;
+}
+
+inline Tag tag_of(std::uint64_t message) { return {{message + 1, ~message}}; }
+
+// Calls `done` until it holds. Throws rather than hang.
+inline void wait_until(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing more happens");
+    std::this_thread::yield();
+  }
+}
+
+class Conformance : public testing::TestWithParam<ConnectionKind> {
+ protected:
+  std::unique_ptr<Connection> connection_ = GetParam().make();
+
+  struct Ends {
+    std::unique_ptr<Channel> first, second;
+  };
+  Ends open(std::uint64_t communicator = 1) {
+    Ends ends;
+    ends.first = connection_->open(0, communicator);
+    ends.second = connection_->open(1, communicator);
+    return ends;
+  }
+
+  // Runs both, each on a thread of its own; rethrows the first error.
+  static void on_two_threads(const std::function<void()>& first, const std::function<void()>& second) {
+    std::exception_ptr errors[2];
+    const auto guarded = [](const std::function<void()>& body, std::exception_ptr& error) {
+      try {
+        body();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    };
+    std::thread other([&] { guarded(second, errors[1]); });
+    guarded(first, errors[0]);
+    other.join();
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+
+  static void send(Channel& channel, std::uint64_t message, const Bytes& data) {
+    channel.send(tag_of(message), data.data(), data.size());
+  }
+  static void receive(Channel& channel, std::uint64_t message, Bytes& data) {
+    channel.receive(tag_of(message), data.data(), data.size());
+  }
+  // Waits as a rank must: both ways go on moving.
+  static void wait_for(Channel& channel, std::uint64_t sent, std::uint64_t received) {
+    wait_until([&] {
+      channel.progress();
+      return channel.sent() >= sent && channel.received() >= received;
+    });
+  }
+  static void wait_sent(Channel& channel, std::uint64_t count) { wait_for(channel, count, 0); }
+  static void wait_received(Channel& channel, std::uint64_t count) { wait_for(channel, 0, count); }
+
+  // All of the next message through views, released `piece` bytes at a time (0: all that is here).
+  static Bytes look(Channel& channel, std::uint64_t message, std::size_t bytes, std::size_t piece = 0) {
+    Bytes seen;
+    do {
+      std::span<const std::byte> here;
+      wait_until([&] {
+        channel.progress();
+        return channel.view(tag_of(message), bytes, here);
+      });
+      const std::size_t taken = piece == 0 ? here.size() : std::min(piece, here.size());
+      seen.insert(seen.end(), here.begin(), here.begin() + static_cast<std::ptrdiff_t>(taken));
+      channel.release(taken);
+    } while (seen.size() < bytes);
+    return seen;
+  }
+};
+
+}  // namespace tutti

@@ -1,0 +1,137 @@
+// Random mixtures of every way to send and to receive, both ways at once, against a plan that both sides know.
+#include <deque>
+#include <random>
+
+#include "transport/conformance.h"
+
+namespace tutti {
+namespace {
+
+struct Planned {
+  std::uint64_t number;  // names tag and contents
+  std::size_t bytes;
+};
+
+std::vector<Planned> plan(std::uint64_t seed, int sender, int count) {
+  std::mt19937_64 random(seed * 2 + static_cast<std::uint64_t>(sender));
+  std::vector<Planned> messages;
+  for (int i = 0; i < count; ++i) {
+    const std::size_t limits[] = {1, 10, 100, 5'000, 40'000, 200'000};
+    messages.push_back({random(), random() % limits[random() % std::size(limits)]});
+  }
+  return messages;
+}
+
+// One rank: at every step does something random that it may do, and checks all that comes back.
+class Player {
+ public:
+  Player(Channel& channel, std::vector<Planned> out, std::vector<Planned> in, std::uint64_t seed)
+      : channel_(channel), out_(std::move(out)), in_(std::move(in)), random_(seed) {}
+
+  void play() {
+    wait_until([&] {
+      switch (random_() % 4) {
+        case 0: send_next(); break;
+        case 1: receive_next(); break;
+        case 2: channel_.progress(); break;
+        default: collect(); break;
+      }
+      if (viewing_) look();
+      return finished();
+    });
+  }
+
+ private:
+  bool finished() const {
+    return next_out_ == out_.size() && lent_.empty() && next_in_ == in_.size() && posted_.empty() && !viewing_;
+  }
+
+  void send_next() {
+    if (next_out_ == out_.size() || lent_.size() > random_() % 20) return;
+    const Planned& message = out_[next_out_++];
+    const Bytes data = pattern(message.number, message.bytes);
+    if (std::byte* at = channel_.reserve(tag_of(message.number), message.bytes)) {
+      if (message.bytes > 0) std::memcpy(at, data.data(), message.bytes);
+      channel_.commit(tag_of(message.number));
+      given_back(channel_.sent());
+    } else {
+      lent_.push_back(data);
+      channel_.send(tag_of(message.number), lent_.back().data(), message.bytes);
+    }
+  }
+
+  void receive_next() {
+    if (next_in_ == in_.size() || posted_.size() > random_() % 10) return;
+    if (viewing_ && random_() % 2 == 0) return;
+    const Planned& message = in_[next_in_];
+    if (!viewing_ && random_() % 2 == 0) {
+      viewing_ = true;
+      viewed_ = message;
+      seen_.clear();
+    } else {
+      posted_.push_back({message, Bytes(message.bytes)});
+      channel_.receive(tag_of(message.number), posted_.back().data.data(), message.bytes);
+    }
+    ++next_in_;
+  }
+
+  void look() {
+    std::span<const std::byte> here;
+    if (!channel_.view(tag_of(viewed_.number), viewed_.bytes, here)) return;
+    const std::size_t taken = here.size() < 2 || random_() % 2 == 0 ? here.size() : random_() % here.size();
+    seen_.insert(seen_.end(), here.begin(), here.begin() + static_cast<std::ptrdiff_t>(taken));
+    channel_.release(taken);
+    if (seen_.size() < viewed_.bytes) return;
+    EXPECT_TRUE(seen_ == pattern(viewed_.number, viewed_.bytes));
+    viewing_ = false;
+  }
+
+  void collect() {
+    given_back(channel_.sent());
+    for (const std::uint64_t count = channel_.received(); received_ < count; ++received_) {
+      ASSERT_FALSE(posted_.empty());
+      const Posted& first = posted_.front();
+      EXPECT_TRUE(first.data == pattern(first.message.number, first.message.bytes));
+      posted_.pop_front();
+    }
+  }
+
+  // The first messages lent are the first given back; overwriting them shows whoever still reads.
+  void given_back(std::uint64_t sent) {
+    ASSERT_LE(sent, next_out_);
+    while (lent_.size() > next_out_ - sent) {
+      std::fill(lent_.front().begin(), lent_.front().end(), std::byte{0xbb});
+      lent_.pop_front();
+    }
+  }
+
+  struct Posted {
+    Planned message;
+    Bytes data;
+  };
+  Channel& channel_;
+  const std::vector<Planned> out_, in_;
+  std::mt19937_64 random_;
+  std::size_t next_out_ = 0, next_in_ = 0;
+  std::deque<Bytes> lent_;
+  std::deque<Posted> posted_;
+  std::uint64_t received_ = 0;
+  bool viewing_ = false;
+  Planned viewed_{};
+  Bytes seen_;
+};
+
+TEST_P(Conformance, RandomMixturesDeliverWhatWasPlanned) {
+  const int seeds = GetParam().quick ? 12 : 4;
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(seeds); ++seed) {
+    SCOPED_TRACE(seed);
+    Ends ends = open(seed);
+    Player first(*ends.first, plan(seed, 0, 120), plan(seed, 1, 120), seed);
+    Player second(*ends.second, plan(seed, 1, 120), plan(seed, 0, 120), seed + 1000);
+    on_two_threads([&] { first.play(); }, [&] { second.play(); });
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,35 @@
+// Two ranks joined by a transport: what the conformance suite runs on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "transport/sleeper.h"
+#include "transport/transport.h"
+
+namespace tutti {
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  // Rank `side`'s (0 or 1) end of the channel for `communicator`. The two ends may be opened in either order, in one thread.
+  virtual std::unique_ptr<Channel> open(int side, std::uint64_t communicator) = 0;
+  virtual Transport& transport(int side) = 0;
+  virtual Sleeper& sleeper(int side) = 0;
+};
+
+struct ConnectionKind {
+  const char* name;
+  std::unique_ptr<Connection> (*make)();
+  bool notices_close = true;  // when the peer's channel is destroyed
+  bool quick = true;          // false: a fault-injecting wrapper, for which the longest cases are cut
+};
+inline std::ostream& operator<<(std::ostream& out, const ConnectionKind& kind) { return out << kind.name; }
+
+// Every transport there is. To add one: a class beside the others in connection.cc, and a line in this list.
+std::vector<ConnectionKind> all_connections();
+
+}  // namespace tutti

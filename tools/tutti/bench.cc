@@ -1,0 +1,114 @@
+// tutti bench all_reduce -n 2: sweeps sizes, checks every result, prints the limit beside the figure.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include "bench_limit.h"
+#include "bench_measure.h"
+#include "bench_options.h"
+#include "bench_table.h"
+#include "command.h"
+#include "host.h"
+#include "launch.h"
+#include "tutti/communicator.h"
+
+namespace tutti::tools {
+namespace {
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// Sizes that no whole number of elements has are made smaller: says so.
+void mention_rounding(const BenchOptions& options, int ranks) {
+  if (options.collective == Collective::barrier) return;
+  const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
+  const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
+  const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
+  if (any) fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements on every rank\n", unit);
+}
+
+// Measures all sizes; rank 0 prints, and throws when a result was wrong.
+void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit) {
+  const bool prints = world.rank() == 0;
+  if (prints) mention_rounding(options, world.size());
+  if (prints && !options.json) print(table_head(options, world.size()));
+  Bench bench(world, options, std::ranges::max(counts));
+  std::uint64_t wrong = 0;
+  for (const std::size_t count : counts) {
+    const std::size_t bytes = count * size_of(options.dtype) * parts_of(options.collective, world.size());
+    const std::optional<double> limit_us = limit != nullptr ? limit->measure_us(bytes) : std::nullopt;
+    world.barrier();  // where the other ranks sleep while rank 0 has the limit measured
+    BenchRow row = bench.measure(count);
+    row.limit_us = limit_us;
+    wrong += row.wrong.value_or(0);
+    if (prints) print(options.json ? json_row(row, options, world.size()) : table_row(row, options, world.size()));
+  }
+  if (!prints) return;
+  if (wrong > 0) throw std::runtime_error(fmt::format("{} elements were wrong", wrong));
+  if (!options.json) print(fmt::format("# {} size{}, 0 wrong\n", counts.size(), counts.size() == 1 ? "" : "s"));
+}
+
+// The processes that measure the limit; they are to be started before this process has threads.
+std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const std::vector<std::size_t>& counts,
+                                   const std::vector<cpu_set_t>& cores) {
+  const std::size_t bytes = std::ranges::max(counts) * size_of(options.dtype) * parts_of(options.collective, ranks);
+  auto loops = loops_for(options, ranks, bytes);
+  return loops != nullptr ? std::make_unique<Limit>(std::move(loops), cores, options.rounds) : nullptr;
+}
+
+int run_as_threads(const BenchOptions& options) {
+  const int ranks = *options.ranks;
+  const auto counts = counts_to_measure(options, ranks);
+  const auto cores = usable_cores();
+  const auto limit = start_limit(options, ranks, counts, cores);
+  const auto body = [&](Communicator& world) {
+    pin_to(cores[static_cast<std::size_t>(world.rank()) % cores.size()]);
+    sweep(world, options, counts, world.rank() == 0 ? limit.get() : nullptr);
+  };
+  Communicator::run_threads(ranks, body, options.transport);
+  return 0;
+}
+
+int run_as_rank(const BenchOptions& options) {
+  Settings settings = Settings::from_env();
+  settings.transport = options.transport;
+  check(options, settings.size);
+  const auto counts = counts_to_measure(options, settings.size);
+  std::unique_ptr<Limit> limit;
+  if (options.ranks) {
+    const auto cores = usable_cores();
+    if (settings.rank == 0) limit = start_limit(options, settings.size, counts, cores);
+    pin_to(cores[static_cast<std::size_t>(settings.rank) % cores.size()]);
+  }
+  Communicator world = Communicator::join(settings);
+  sweep(world, options, counts, limit.get());
+  return 0;
+}
+
+int run(const BenchOptions& options) {
+  if (options.device != "cpu") {
+    fmt::print(stderr, "tutti bench: --device {}: this version of tutti reads and writes host memory only\n", options.device);
+    return 1;
+  }
+  if (options.ranks) check(options, *options.ranks);
+  if (options.transport == "inproc") return run_as_threads(options);
+  // Not bound by the launcher: a rank that measures the limit needs to know all cores.
+  if (const auto status = launch_self("tutti bench", options.ranks, Bind::none)) return *status;
+  return run_as_rank(options);
+}
+
+}  // namespace
+
+Subcommand add_bench(CLI::App& app) {
+  CLI::App* parser = app.add_subcommand("bench", "Measure a collective beside this machine's limit, and check its results");
+  auto options = std::make_shared<BenchOptions>();
+  describe(*parser, *options);
+  return {parser, [options] { return run(*options); }};
+}
+
+}  // namespace tutti::tools

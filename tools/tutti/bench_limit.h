@@ -1,0 +1,19 @@
+// Which limit stands beside a benchmark's figures.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "bench_options.h"
+#include "limit.h"
+
+namespace tutti::tools {
+
+// nullptr where none is measured: a limit is never guessed.
+std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, std::size_t max_bytes);
+
+// What the limit is, or why there is none, for the table's head.
+std::string limit_words(const BenchOptions& options, int ranks);
+
+}  // namespace tutti::tools

@@ -1,0 +1,192 @@
+#include "bench_measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "limit.h"
+#include "tutti/error.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
+
+bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+}
+
+}  // namespace
+
+BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, bool symmetric) {
+  const std::size_t whole = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (symmetric) {
+    symmetric_ = world.allocate(whole);
+    return;
+  }
+  own_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
+  if (own_ == nullptr) throw Error(ErrorCode::system, fmt::format("no memory for a buffer of {} bytes; use a smaller --max", whole));
+}
+
+void BenchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count)
+    : world_(world), options_(options), expectation_(options, world.size()) {
+  const std::size_t whole = max_count * size_of(options.dtype) * parts_of(options.collective, world.size());
+  for (BenchMemory& memory : memory_) memory = BenchMemory(world, whole, options.symmetric);
+}
+
+void Bench::aim_at(std::size_t count) {
+  const std::size_t bytes = count * size_of(options_.dtype), own = bytes * static_cast<std::size_t>(world_.rank());
+  count_ = count;
+  out_count_ = options_.collective == Collective::all_gather ? count * static_cast<std::size_t>(world_.size()) : count;
+  in_ = memory_[0].data();
+  out_ = memory_[options_.in_place ? 0 : 1].data();
+  if (options_.collective == Collective::broadcast) out_ = in_;  // has no other form
+  if (options_.in_place && options_.collective == Collective::reduce_scatter) out_ += own;
+  if (options_.in_place && options_.collective == Collective::all_gather) in_ += own;
+}
+
+void Bench::prepare() {
+  std::memset(out_, 0xa5, out_count_ * size_of(options_.dtype));
+  if (options_.collective == Collective::broadcast && world_.rank() != options_.root) return;
+  const bool scatters = options_.collective == Collective::reduce_scatter;
+  const std::size_t in_count = scatters ? count_ * static_cast<std::size_t>(world_.size()) : count_;
+  write_input(in_, 0, in_count, options_.dtype, world_.rank());
+}
+
+void Bench::call() {
+  const auto& [dtype, op, root] = std::tie(options_.dtype, options_.op, options_.root);
+  const CallOptions how{.algorithm = options_.algorithm, .order = options_.order};
+  const bool async = options_.async;
+  switch (options_.collective) {
+    case Collective::all_reduce:
+      async ? world_.start_all_reduce(in_, out_, count_, dtype, op, how).wait()
+            : world_.all_reduce(in_, out_, count_, dtype, op, how);
+      break;
+    case Collective::reduce_scatter:
+      async ? world_.start_reduce_scatter(in_, out_, count_, dtype, op, how).wait()
+            : world_.reduce_scatter(in_, out_, count_, dtype, op, how);
+      break;
+    case Collective::all_gather:
+      async ? world_.start_all_gather(in_, out_, count_, dtype, how).wait()
+            : world_.all_gather(in_, out_, count_, dtype, how);
+      break;
+    case Collective::broadcast:
+      async ? world_.start_broadcast(out_, count_, dtype, root, how).wait()
+            : world_.broadcast(out_, count_, dtype, root, how);
+      break;
+    case Collective::barrier: async ? world_.start_barrier(how).wait() : world_.barrier(how); break;
+  }
+}
+
+BenchRow Bench::measure(std::size_t count) {
+  aim_at(count);
+  BenchRow row;
+  row.algorithm = options_.algorithm != Algorithm::automatic
+                      ? options_.algorithm
+                      : world_.choose(options_.collective, count, options_.dtype, options_.order);
+  row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
+  if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
+  prepare();
+  call();
+  check(row);
+
+  const std::size_t calls = calls_a_round();
+  prepare();
+  time_round(calls);  // warms caches and page tables
+  std::vector<double> mine, slowest;
+  for (int round = 0; round < options_.rounds; ++round) mine.push_back(time_round(calls));
+  if (repeatable()) check(row);
+
+  const std::vector<double> all = gather(mine);
+  for (std::size_t round = 0; round < mine.size(); ++round) {
+    double us = 0;
+    for (std::size_t at = round; at < all.size(); at += mine.size()) us = std::max(us, all[at]);
+    slowest.push_back(us);
+  }
+  row.us = median(slowest);
+  return row;
+}
+
+void Bench::check(BenchRow& row) {
+  if (options_.collective == Collective::barrier) {
+    if (options_.ranks) row.wrong = row.wrong.value_or(0) + late_barriers();
+    return;
+  }
+  const std::uint64_t wrong = expectation_.count_wrong(out_, count_, world_.rank(), order_);
+  const std::vector<std::uint64_t> all = gather<std::uint64_t>({digest(out_, out_count_ * size_of(options_.dtype)), wrong});
+  std::vector<std::uint64_t> hashes;
+  for (std::size_t at = 0; at < all.size(); at += 2) {
+    hashes.push_back(all[at]);
+    row.wrong = row.wrong.value_or(0) + all[at + 1];
+  }
+  const bool agreed = std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes.front(); });
+  row.hash = agreed ? hashes.front() : digest(hashes.data(), hashes.size() * sizeof hashes.front());
+}
+
+// Barriers that let some rank go before the last one had entered. Each rank is the last one once. Needs a clock that all
+// ranks share: one host.
+std::uint64_t Bench::late_barriers() {
+  std::uint64_t early = 0;
+  for (int last = 0; last < world_.size(); ++last) {
+    if (world_.rank() == last) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const double entered = now_us();
+    call();
+    const std::vector<double> all = gather<double>({entered, now_us()});
+    double last_entry = 0;
+    for (std::size_t at = 0; at < all.size(); at += 2) last_entry = std::max(last_entry, all[at]);
+    for (std::size_t at = 1; at < all.size(); at += 2) early += all[at] < last_entry;
+  }
+  return early;
+}
+
+// As many as the loops of the limit make for such a size, but no more than fit the time of a round.
+std::size_t Bench::calls_a_round() {
+  if (options_.iterations > 0) return static_cast<std::size_t>(options_.iterations);
+  const std::size_t fewer = static_cast<std::size_t>(std::max(1, world_.size() / 2));
+  const double work = static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
+                      world_.size();
+  const std::size_t most = work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
+  constexpr std::size_t kTrial = 3;
+  const double us = time_round(kTrial);
+  std::uint64_t calls = std::clamp<std::size_t>(static_cast<std::size_t>(kRoundUs / std::max(us, 0.01)), kTrial, std::max(most, kTrial));
+  world_.broadcast(std::span(&calls, 1), 0);  // the ranks' clocks differ
+  return calls;
+}
+
+// Mean microseconds of a call on this rank.
+double Bench::time_round(std::size_t calls) {
+  world_.barrier();
+  double us = 0;
+  if (!options_.touch) {
+    const double start = now_us();
+    for (std::size_t i = 0; i < calls; ++i) call();
+    us = now_us() - start;
+  } else {
+    for (std::size_t i = 0; i < calls; ++i) {
+      prepare();
+      world_.barrier();
+      const double start = now_us();
+      call();
+      us += now_us() - start;
+    }
+  }
+  return us / static_cast<double>(calls);
+}
+
+bool Bench::repeatable() const { return !options_.in_place || options_.touch || !reduces(options_.collective); }
+
+template <class T>
+std::vector<T> Bench::gather(const std::vector<T>& mine) {
+  std::vector<T> all(mine.size() * static_cast<std::size_t>(world_.size()));
+  world_.all_gather(mine.data(), all.data(), mine.size(), dtype_of<T>);
+  return all;
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,53 @@
+// What `tutti bench` is asked to do.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tutti/types.h"
+
+namespace tutti::tools {
+
+struct BenchOptions {
+  Collective collective = Collective::all_reduce;
+  std::optional<int> ranks;  // to start here; nothing: this process is one rank of a job that a launcher started
+  std::string transport = "auto";
+  Algorithm algorithm = Algorithm::automatic;
+  Order order = Order::canonical;
+  DType dtype = DType::float32;
+  Op op = Op::sum;
+  int root = 0;
+
+  std::uint64_t min_bytes = 8;
+  std::uint64_t max_bytes = 64 << 20;
+  std::uint64_t factor = 8;
+  std::vector<std::uint64_t> sizes;  // bytes; if not empty, instead of the three above
+  int iterations = 0;                // calls a round; 0: as many as fit a quarter of a second, by the size
+  int rounds = 5;
+
+  bool symmetric = false;
+  bool async = false;
+  bool in_place = false;
+  bool touch = false;
+  std::string device = "cpu";
+  bool json = false;
+};
+
+// Describes the options to the parser, which then writes what it finds to `options`.
+void describe(CLI::App& parser, BenchOptions& options);
+
+// Throws UsageError, in words, where `ranks` ranks cannot do what is asked.
+void check(const BenchOptions& options, int ranks);
+
+// The messages to measure, in elements of one rank's call: of its part for all_gather and reduce_scatter, of the whole
+// otherwise. Sizes are rounded down to whole elements on every rank. A barrier has one, of none.
+std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int ranks);
+
+// How many parts of `count` elements the whole message has: `ranks` for all_gather and reduce_scatter, else 1.
+std::size_t parts_of(Collective collective, int ranks);
+
+}  // namespace tutti::tools

@@ -1,0 +1,34 @@
+// What `tutti bench` prints: a table for people or one JSON object a line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bench_options.h"
+#include "tutti/types.h"
+
+namespace tutti::tools {
+
+struct BenchRow {
+  Algorithm algorithm = Algorithm::automatic;  // that ran
+  std::size_t bytes = 0;                       // of the whole message
+  double us = 0;
+  std::optional<double> limit_us;
+  std::optional<std::uint64_t> wrong;  // elements over all ranks; nothing where it cannot be told
+  std::uint64_t hash = 0;              // of the results; see Bench::measure
+};
+
+// GB/s as in nccl-tests, GB being 10^9 bytes: the message over the time, and what the busiest link of a rank then carries.
+struct Bandwidth {
+  double algorithm = 0, bus = 0;
+};
+Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks);
+
+// Each ends in a newline.
+std::string table_head(const BenchOptions& options, int ranks);
+std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks);
+std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks);
+
+}  // namespace tutti::tools

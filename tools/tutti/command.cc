@@ -1,0 +1,21 @@
+#include "command.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace tutti::tools {
+
+CLI::Validator whole_number(long long least, long long most) {
+  const std::string range = most == std::numeric_limits<long long>::max() ? fmt::format(">= {}", least)
+                                                                          : fmt::format("{}..{}", least, most);
+  const auto complaint = [=](std::string& text) -> std::string {
+    long long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) return {};
+    return fmt::format("'{}' is not a whole number {}", text, range);
+  };
+  return CLI::Validator(complaint, range);
+}
+
+}  // namespace tutti::tools

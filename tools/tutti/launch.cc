@@ -1,0 +1,167 @@
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "command.h"
+#include "guardian.h"
+#include "host.h"
+
+namespace tutti::tools {
+namespace {
+
+// The path that a shell would run for `name`. Throws UsageError when there is none.
+std::string find_program(const std::string& name) {
+  const auto executable = [](const std::string& path) {
+    struct stat about {};
+    return stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) && access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    if (executable(name)) return name;
+    throw UsageError(access(name.c_str(), F_OK) == 0 ? fmt::format("{} is not an executable file", name)
+                                                     : fmt::format("there is no program {}", name));
+  }
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    if (executable(candidate)) return candidate;
+  }
+  throw UsageError(fmt::format("there is no program {0} in PATH{1}", name,
+                               executable("./" + name) ? fmt::format("; did you mean ./{}?", name) : ""));
+}
+
+std::string random_secret() {
+  unsigned char bytes[32];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw std::runtime_error("the system gives no random numbers");
+  std::string hex;
+  for (const unsigned char byte : bytes) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+// A port of the loopback that no one else gets as long as this lives. Rank 0 can still listen on it: it, too, sets
+// SO_REUSEADDR, and the reservation only binds and never listens.
+class ReservedPort {
+ public:
+  ReservedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int yes = 1;
+    setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (bind(fd_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+      throw std::runtime_error(fmt::format("no port of 127.0.0.1 is free: {}", strerror(errno)));
+    }
+    port_ = ntohs(address.sin_port);
+  }
+  ~ReservedPort() { close(fd_); }
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+  int port() const { return port_; }
+
+ private:
+  int fd_;
+  int port_ = 0;
+};
+
+std::string endpoint(const std::string& address, int port) {
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return ipv6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
+}
+
+void check_room(const Job& job) {
+  if (job.ranks < 1) throw UsageError(fmt::format("{} ranks cannot be started; the least is 1", job.ranks));
+  const Room room = room_for_ranks();
+  if (job.ranks <= room.ranks) return;
+  throw UsageError(fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", job.ranks, room.ranks,
+                               room.limit));
+}
+
+// Stays with the guardian until it has ended, and passes signals on to it. Returns its exit status.
+int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited) {
+  while (true) {
+    siginfo_t info;
+    const int signal = sigwaitinfo(&awaited, &info);
+    if (signal == SIGCHLD) {
+      int status = 0;
+      if (waitpid(guardian, &status, WNOHANG) != guardian) continue;
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      fmt::print(stderr, "{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n", job.name,
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+      end_descendants(0);
+      return 1;
+    }
+    if (signal < 0) continue;
+    // What a terminal sends, it sends to the ranks as well.
+    const auto message = static_cast<unsigned char>(signal | (info.si_code == SI_KERNEL ? kAlreadyDelivered : 0));
+    [[maybe_unused]] const ssize_t written = write(pipe, &message, 1);
+  }
+}
+
+}  // namespace
+
+int launch(const Job& job) {
+  if (job.argv.empty()) throw UsageError("no program was given");
+  Plan plan;
+  plan.program = find_program(job.argv.front());
+  check_room(job);
+  plan.size = job.size == 0 ? job.ranks : job.size;
+  std::optional<ReservedPort> reserved;
+  if (job.master_port == 0) reserved.emplace();
+  plan.master = endpoint(job.master_address, reserved ? reserved->port() : job.master_port);
+  if (job.make_secret && std::getenv("TUTTI_SECRET") == nullptr && std::getenv("TUTTI_SECRET_FILE") == nullptr) {
+    plan.secret = random_secret();
+  }
+  if (job.bind == Bind::core) plan.cores = usable_cores();
+
+  sigset_t awaited, before;
+  sigemptyset(&awaited);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&awaited, signal);
+  sigprocmask(SIG_BLOCK, &awaited, &before);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // for the ranks, should the guardian be killed
+  int pipe[2];
+  if (pipe2(pipe, O_CLOEXEC) != 0) throw std::runtime_error(fmt::format("cannot make a pipe: {}", strerror(errno)));
+  std::fflush(nullptr);
+  const pid_t guardian = fork();
+  if (guardian < 0) throw std::runtime_error(fmt::format("cannot start a process: {}", strerror(errno)));
+  if (guardian == 0) {
+    close(pipe[1]);
+    _exit(guard(job, plan, pipe[0], before));
+  }
+  close(pipe[0]);
+  const int status = accompany(job, guardian, pipe[1], awaited);
+  close(pipe[1]);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind) {
+  if (!ranks || std::getenv("TUTTI_RANK") != nullptr) return std::nullopt;
+  Job job;
+  job.name = name;
+  std::ifstream command_line("/proc/self/cmdline");
+  for (std::string argument; std::getline(command_line, argument, '\0');) job.argv.push_back(argument);
+  job.argv.front() = "/proc/self/exe";
+  job.ranks = *ranks;
+  job.bind = bind;
+  job.pass_on_status_2 = true;
+  return launch(job);
+}
+
+}  // namespace tutti::tools

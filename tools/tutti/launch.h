@@ -1,0 +1,44 @@
+// Starts the ranks of a job on this host, stays with them until the last has ended, and leaves no process behind.
+//
+// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port) and TUTTI_SECRET in its environment.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tutti::tools {
+
+enum class Bind { none, core };  // core: rank i of this host runs on usable core i modulo their number
+
+struct Job {
+  std::string name;             // how messages begin: "tutti run"
+  std::vector<std::string> argv;  // the program, searched in PATH, and its arguments
+  int ranks = 1;                // on this host
+  int first_rank = 0;           // of this host
+  int size = 0;                 // of the whole job; 0: `ranks`
+  std::string master_address = "127.0.0.1";
+  int master_port = 0;          // 0: a free one, kept reserved while the job runs
+  bool make_secret = true;      // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
+  Bind bind = Bind::none;
+  bool tag = false;             // each line of output begins with its rank: "[2] "
+  int max_restarts = 0;         // start all of them again this many times after a failure
+  bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
+};
+
+// Blocks until every rank has ended. Returns 0 when all ended with status 0, else 1, after saying on stderr which rank
+// failed and how. When one fails the others get a few seconds to notice, then SIGTERM, then SIGKILL. SIGINT and SIGTERM
+// are passed on. When this process is killed, by whatever signal, the ranks and their children die too.
+// Throws UsageError before any rank runs: no such program, more ranks than this host can hold.
+int launch(const Job& job);
+
+// For commands that take -n: in a process that is not yet a rank (no TUTTI_RANK), starts `ranks` ranks of this very
+// command line and returns the job's exit status (2 when a rank's was 2). In a process that is a rank, and when `ranks`
+// is nothing, returns nothing: go on and join with Communicator::from_env().
+//
+//   if (const auto status = launch_self("tutti bench", options.ranks, Bind::core)) return *status;
+//
+// Check all that can be checked of the options before: n ranks would print the same complaint n times.
+std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind = Bind::none);
+
+}  // namespace tutti::tools

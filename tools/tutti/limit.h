@@ -1,0 +1,74 @@
+// The limit of this machine for a collective: the same work by plain loops, with no library, no protocol and nothing to
+// fail. `tutti bench` prints it beside every figure, measured between that row and the one before.
+#pragma once
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tutti/types.h"
+
+namespace tutti::tools {
+
+// The loops of one yardstick. Made before its processes are forked, so that they share what it holds.
+class LimitLoops {
+ public:
+  virtual ~LimitLoops() = default;
+
+  virtual int processes() const = 0;
+
+  // Whether `bytes` can be measured: a message of no bytes has no limit, and a barrier has no bytes.
+  virtual bool measures(std::size_t bytes) const = 0;
+
+  // Called in process `me` of [0, processes()), by all of them together: several calls of `bytes` back to back. Returns the
+  // mean microseconds of a call in the slowest process.
+  virtual double round(int me, std::size_t bytes) = 0;
+};
+
+// `ranks` processes over one shared mapping. all_reduce and reduce_scatter: each reads its slice of the n inputs, adds them
+// as float32 along the canonical tree and stores the sums into the outputs; all_gather and broadcast: each copies what it
+// lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.
+std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::size_t max_bytes);
+
+// Two processes over one TCP connection on the loopback, polling: both send and receive what a rank of two must.
+// Nothing is reduced.
+std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_bytes);
+
+// Processes that sleep until they are asked for a size. They hold the loops; process i runs on cores[i % cores.size()].
+// They end with this object, or with the process that made it, however it ends.
+class Limit {
+ public:
+  // Forks: call it before the first thread starts. Throws Error{system}.
+  Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds);
+  ~Limit();
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+  // Microseconds of one call: median of the rounds. Blocks asleep meanwhile. Nothing where the loops do not measure `bytes`.
+  std::optional<double> measure_us(std::size_t bytes);
+
+ private:
+  void serve(int me, int orders) const;
+
+  std::unique_ptr<LimitLoops> loops_;
+  std::vector<cpu_set_t> cores_;
+  int rounds_;
+  int answers_[2] = {-1, -1};  // pipe from process 0
+  std::vector<int> orders_;    // to each process; closing them ends it
+  std::vector<pid_t> children_;
+};
+
+// Keeps the calling thread on `core`. A refusal by the system only costs speed.
+void pin_to(const cpu_set_t& core);
+
+// Microseconds of a clock that all processes of a host share.
+double now_us();
+
+// The middle one of several figures: the upper of the two where their number is even.
+double median(std::vector<double> figures);
+
+}  // namespace tutti::tools

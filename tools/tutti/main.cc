@@ -1,0 +1,62 @@
+// The `tutti` program: wires the subcommands together.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "command.h"
+#include "tutti/error.h"
+
+namespace {
+
+using tutti::tools::Subcommand;
+
+bool is_wrong_input(const tutti::Error& error) {
+  return error.code == tutti::ErrorCode::invalid_argument || error.code == tutti::ErrorCode::unsupported;
+}
+
+int complain(const std::string& who, const std::string& what, int status) {
+  fmt::print(stderr, "{}: {}\n", who, what);
+  return status;
+}
+
+int run(const Subcommand& command) {
+  const std::string who = "tutti " + command.parser->get_name();
+  try {
+    return command.run();
+  } catch (const tutti::tools::UsageError& error) {
+    return complain(who, error.what(), 2);
+  } catch (const tutti::Error& error) {
+    return complain(who, error.what(), is_wrong_input(error) ? 2 : 1);
+  } catch (const std::exception& error) {
+    return complain(who, error.what(), 1);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
+  app.require_subcommand(0, 1);
+  const Subcommand commands[] = {
+      tutti::tools::add_run(app),
+      tutti::tools::add_bench(app),
+      tutti::tools::add_train(app),
+      tutti::tools::add_plan(app),
+  };
+  const auto given = [&]() -> const Subcommand* {
+    for (const Subcommand& command : commands) {
+      if (command.parser->parsed()) return &command;
+    }
+    return nullptr;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string who = given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti";
+    return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
+  }
+  if (given() == nullptr) return complain("tutti", "say what to do: run, bench, train or plan. Try tutti --help.", 2);
+  return run(*given());
+}

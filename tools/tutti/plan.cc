@@ -1,0 +1,194 @@
+// tutti plan ring -n 4: prints the schedules of an algorithm, proves them, prices them, and shows them run.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include "collectives/catalogue.h"
+#include "command.h"
+#include "schedule/cost.h"
+#include "schedule/text.h"
+#include "schedule/verify.h"
+#include "watch.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr int kMostRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
+
+struct Options {
+  std::string algorithm;
+  std::string collective;  // empty: all_reduce, or the one that has the algorithm
+  int ranks = 4;
+  int root = 0;
+  int chunks = 1;
+  std::vector<int> leaves;  // by rank; empty: one each
+  std::uint64_t bytes = 1 << 20;
+  int rank = -1;  // whose schedule to print; -1: all
+  bool verify = false, cost = false, watch = false, json = false;
+};
+
+// An algorithm for given ranks.
+struct Planned {
+  const AlgorithmEntry* entry;
+  Layout layout;
+  Goal goal;
+  std::vector<Schedule> schedules;
+};
+
+std::string names_in_catalogue() {
+  std::vector<std::string> names;
+  for (const AlgorithmEntry& entry : catalogue()) {
+    names.push_back(fmt::format("{} {}", to_string(entry.collective), to_string(entry.algorithm)));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const AlgorithmEntry& find_entry(const Options& options) {
+  const auto algorithm = parse_algorithm(options.algorithm);
+  const auto collective = parse_collective(options.collective.empty() ? "all_reduce" : options.collective);
+  if (!collective) throw UsageError(fmt::format("there is no collective {}", options.collective));
+  const AlgorithmEntry* entry = algorithm ? find_algorithm(*collective, *algorithm) : nullptr;
+  if (entry == nullptr && algorithm && options.collective.empty()) {
+    const auto other = std::ranges::find(catalogue(), *algorithm, &AlgorithmEntry::algorithm);
+    if (other != catalogue().end()) entry = &*other;
+  }
+  if (entry != nullptr) return *entry;
+  throw UsageError(fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm,
+                               names_in_catalogue()));
+}
+
+Planned plan(const Options& options) {
+  const AlgorithmEntry& entry = find_entry(options);
+  const int ranks = options.leaves.empty() ? options.ranks : static_cast<int>(options.leaves.size());
+  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  if (options.rank >= ranks) throw UsageError(fmt::format("--rank {} is outside [0, {})", options.rank, ranks));
+  Planned planned{&entry, Layout::of(ranks), {}, {}};
+  for (std::size_t rank = 0; rank < options.leaves.size(); ++rank) {
+    planned.layout.first_leaf[rank + 1] = planned.layout.first_leaf[rank] + options.leaves[rank];
+  }
+  // What is claimed is what is to be proven; that of no more than two leaves, any order is the canonical one.
+  const bool canonical = entry.canonical || planned.layout.leaves() <= 2;
+  planned.goal = {entry.collective, options.root, canonical ? Order::canonical : Order::any};
+  planned.schedules = build_all(entry, planned.layout, {.root = options.root, .chunks = options.chunks});
+  return planned;
+}
+
+std::span<const Schedule> schedules_asked_for(const Planned& planned, const Options& options) {
+  const std::span<const Schedule> all = planned.schedules;
+  return options.rank < 0 ? all : all.subspan(static_cast<std::size_t>(options.rank), 1);
+}
+
+// "((0+1)+2)" of the postfix 0 1 + 2 +
+std::string infix(const Expression& expression) {
+  std::vector<std::string> stack;
+  for (const int symbol : expression) {
+    if (symbol != kCombine) {
+      stack.push_back(std::to_string(symbol));
+      continue;
+    }
+    const std::string top = std::move(stack.back());
+    stack.pop_back();
+    stack.back() = fmt::format("({}+{})", stack.back(), top);
+  }
+  return stack.empty() ? "" : stack.back();
+}
+
+std::string describe(const Proof& proof, const Planned& planned) {
+  if (!proof.holds) return fmt::format("refuted: {}\n", proof.reason);
+  std::string text = fmt::format("proven for every interleaving, without buffering: no deadlock, no race, the right result. {} messages, {} rounds\n",
+                                 proof.messages, proof.rounds);
+  if (proof.slices.empty()) return text;
+  const bool alike = std::ranges::all_of(proof.slices, [&](const Expression& e) { return e == proof.slices.front(); });
+  text += fmt::format("combined in {} order:", planned.goal.order == Order::canonical ? "the canonical" : "an order of its own");
+  if (alike) return text + fmt::format(" {}\n", infix(proof.slices.front()));
+  for (std::size_t slice = 0; slice < proof.slices.size(); ++slice) {
+    text += fmt::format("\n  slice {}: {}", slice, infix(proof.slices[slice]));
+  }
+  return text + "\n";
+}
+
+Cost cost_of(const Planned& planned, const Options& options) {
+  const std::size_t element = size_of(DType::float32);
+  return price(planned.schedules, planned.layout, options.bytes / element, element, accumulation_size_of(DType::float32), {});
+}
+
+std::string describe(const Cost& cost, const Options& options) {
+  const CostModel model;
+  return fmt::format("price of {} bytes of float32: {:.2f} us on one host, were a message {} us, a byte sent {} us and a byte "
+                     "combined {} us\n  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: "
+                     "{} bytes\n",
+                     options.bytes, cost.us, model.alpha_us, model.beta_us_per_byte, model.gamma_us_per_byte,
+                     cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+}
+
+void print_json(const Planned& planned, const Options& options, const Proof* proof) {
+  for (const Schedule& schedule : schedules_asked_for(planned, options)) {
+    nlohmann::ordered_json object{{"rank", schedule.rank}, {"slices", schedule.slices}, {"chunks", schedule.chunks},
+                                  {"scratch_rows", schedule.scratch_rows}, {"steps", nlohmann::json::array()}};
+    std::istringstream lines(to_text(std::span(&schedule, 1)));
+    std::string line;
+    std::getline(lines, line);  // the schedule's own
+    while (std::getline(lines, line)) {
+      if (const auto begin = line.find_first_not_of(' '); begin != std::string::npos) object["steps"].push_back(line.substr(begin));
+    }
+    fmt::print("{}\n", object.dump());
+  }
+  nlohmann::ordered_json last{{"collective", to_string(planned.entry->collective)},
+                              {"algorithm", to_string(planned.entry->algorithm)},
+                              {"ranks", planned.layout.ranks()}};
+  if (proof != nullptr) {
+    last.update({{"holds", proof->holds}, {"canonical", proof->canonical}, {"rounds", proof->rounds}, {"messages", proof->messages}});
+    if (!proof->holds) last["reason"] = proof->reason;
+  }
+  if (options.cost) {
+    const Cost cost = cost_of(planned, options);
+    last.update({{"bytes", options.bytes}, {"us", cost.us}, {"max_bytes_sent", cost.max_bytes_sent},
+                 {"max_bytes_received", cost.max_bytes_received}, {"scratch_bytes", cost.scratch_bytes}});
+  }
+  fmt::print("{}\n", last.dump());
+}
+
+int run_plan(const Options& options) {
+  const Planned planned = plan(options);
+  const bool prove = options.verify || options.watch;
+  const Proof proof = prove ? verify(planned.schedules, planned.layout, planned.goal) : Proof{};
+  if (options.json) {
+    print_json(planned, options, options.verify ? &proof : nullptr);
+    return prove && !proof.holds ? 1 : 0;
+  }
+  fmt::print("# {} by {}, {} ranks: {}\n", to_string(planned.entry->collective), to_string(planned.entry->algorithm),
+             planned.layout.ranks(), planned.entry->idea);
+  if (!options.watch) fmt::print("{}", to_text(schedules_asked_for(planned, options)));
+  if (options.watch && proof.holds) fmt::print("{}", watch(planned.schedules, planned.layout, planned.goal));
+  if (prove) fmt::print("\n{}", describe(proof, planned));
+  if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), options));
+  return prove && !proof.holds ? 1 : 0;
+}
+
+}  // namespace
+
+Subcommand add_plan(CLI::App& app) {
+  CLI::App* parser = app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
+  auto options = std::make_shared<Options>();
+  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …")->required();
+  parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
+  parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
+  parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
+  parser->add_option("--chunks", options->chunks, "pieces that a slice is pipelined in")->check(whole_number(1, 1024));
+  parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")->delimiter(',')->check(whole_number(0, 1024));
+  parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
+  parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
+      ->transform(CLI::AsSizeValue(false));
+  parser->add_flag("--verify", options->verify, "prove it");
+  parser->add_flag("--cost", options->cost, "price it");
+  parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
+  parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
+  return {parser, [options] { return run_plan(*options); }};
+}
+
+}  // namespace tutti::tools
