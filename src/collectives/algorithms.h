@@ -1,5 +1,6 @@
-// Every algorithm as a function: collective::algorithm, defined in <collective>/<algorithm>.cc, where its idea and cost are.
-// Each returns rank's schedule for the layout, and throws Error{invalid_argument} where it does not take the layout.
+// Every algorithm as a function: collective::algorithm, defined in <collective>/<algorithm>.cc, where its idea and cost
+// are. Each returns rank's schedule for the layout, and throws Error{invalid_argument} where it does not take the
+// layout.
 #pragma once
 
 #include "collectives/catalogue.h"

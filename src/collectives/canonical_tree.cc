@@ -48,7 +48,8 @@ std::vector<HeldTree> held_in_balance(const Layout& layout) {
   return trees;
 }
 
-CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees)
+CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, int rank,
+                                       const std::vector<HeldTree>& trees)
     : builder_(builder), layout_(layout), rank_(rank), sends_(layout.ranks()) {
   std::vector<Task> tasks;
   for (const HeldTree& tree : trees) {
@@ -62,20 +63,20 @@ CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, i
     if (task.holder != rank) {
       plan_sends(task);
     } else if (task.round == kLastRound) {
-      result_.push_back(std::move(task));
+      result_ = std::move(task);
     } else if (partial_of_.try_emplace({task.slice, task.node.index()}, partials_.size()).second) {
-      partials_.push_back(std::move(task));
+      partials_.push_back(std::move(task));  // once, though several owners of one slice may ask for it
     }
   }
   if (partials_.size() > static_cast<std::size_t>(kMostRegions))
-    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(rank) + ": this layout needs " + std::to_string(partials_.size()) +
-                                                 " partial results at a time; a schedule holds at most " +
-                                                 std::to_string(kMostRegions));
-  for (std::size_t i = 0; i < partials_.size(); ++i) rows_.push_back(builder.new_scratch_row());
+    throw Error(ErrorCode::invalid_argument,
+                "rank " + std::to_string(rank) + ": this layout needs " + std::to_string(partials_.size()) +
+                    " partial results at a time; a schedule holds at most " + std::to_string(kMostRegions));
+  for (Task& task : partials_) task.row = builder.new_scratch_row();
 }
 
-// Adds to `task` what its holder needs for `node`, and to `tasks` what others do for it; leaves out what this rank has no part in.
-// Returns the round after which the value of `node` is there.
+// Adds to `task` what its holder needs for `node`, and to `tasks` what others do for it; leaves out what this rank has
+// no part in. Returns the round after which the value of `node` is there.
 int CanonicalReduction::gather(const HeldTree& tree, Node node, Task& task, std::vector<Task>& tasks) const {
   const int holder = tree.holder[node.index()];
   if (holder == task.holder && !node.is_leaf()) {
@@ -100,7 +101,7 @@ void CanonicalReduction::plan_sends(const Task& task) {
 
 Region CanonicalReduction::region(int slice, Node node, int chunk) const {
   if (node.is_leaf()) return region_of(Space::input, node.lo - layout_.first_leaf[rank_], slice, chunk);
-  return scratch(rows_[partial_of_.at({slice, node.index()})], slice, chunk);
+  return scratch(partials_[partial_of_.at({slice, node.index()})].row, slice, chunk);
 }
 
 void CanonicalReduction::combine_partials(int chunk) {
@@ -124,7 +125,7 @@ void CanonicalReduction::send_what_is_ready(std::vector<std::size_t>& next, std:
   }
 }
 
-void CanonicalReduction::combine_result(Region to, bool finish) { combine(result_.at(0), to, finish); }
+void CanonicalReduction::combine_result(Region to, bool finish) { combine(result_.value(), to, finish); }
 
 void CanonicalReduction::combine(const Task& task, Region to, bool finish) {
   std::vector<int> bounds{task.node.lo};

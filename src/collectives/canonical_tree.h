@@ -1,5 +1,6 @@
-// The canonical tree T spread over ranks. Every algorithm that combines inputs along T is one rule, "who holds a node", and
-// the messages follow: a node's holder knows its value, so where parent and child have different holders the child is sent.
+// The canonical tree T spread over ranks. Every algorithm that combines inputs along T is one rule, "who holds a node",
+// and the messages follow: a node's holder knows its value, so where parent and child have different holders the child
+// is sent.
 //
 //   T over 4 leaves        held by leaf 0, 2, ...     held by rank 3        A holder combines all that it holds in one
 //        *                        0                        3              pass: on the left rank 0 computes
@@ -11,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,11 +27,12 @@ struct Node {
   int hi = 0;
   bool is_leaf() const { return hi - lo == 1; }
   int split() const { return canonical_split(lo, hi); }  // the children are [lo, split()) and [split(), hi)
-  int index() const { return is_leaf() ? 2 * lo : 2 * split() - 1; }  // nodes in order from left to right, 0 .. 2 * leaves - 2
+  // All nodes of T from left to right: 0 .. 2 * leaves - 2.
+  int index() const { return is_leaf() ? 2 * lo : 2 * split() - 1; }
 };
 
-// One slice's way through T: `owner` takes the result, holder[node.index()] is the rank that holds a node. A node whose children are
-// held by one rank is held by it too; so is therefore every node whose leaves all lie on one rank.
+// One slice's way through T: `owner` takes the result, holder[node.index()] is the rank that holds a node. A node whose
+// children are held by one rank is held by it too; so is therefore every node whose leaves all lie on one rank.
 struct HeldTree {
   int slice = 0;
   int owner = 0;
@@ -44,14 +47,16 @@ HeldTree hold(const Layout& layout, int slice, int owner, const HolderRule& rule
 std::vector<HeldTree> held_by_owners(const Layout& layout);   // the owner combines everything itself
 std::vector<HeldTree> held_in_balance(const Layout& layout);  // sliced_tree's: see all_reduce/sliced_tree.cc
 
-// One rank's steps in evaluating some trees. Messages between two ranks are sent in the order in which they are consumed,
-// as soon as they are there; what does not depend on each other goes round by round over all trees.
+// One rank's steps in evaluating some trees. Messages between two ranks are sent in the order in which they are
+// consumed, as soon as they are there; all trees advance together, round by round.
 class CanonicalReduction {
  public:
-  // At most one tree may be owned by `rank`. Throws Error{invalid_argument} when more than kMostRegions scratch rows are needed.
+  // At most one tree may be owned by `rank`. Throws Error{invalid_argument} when more than kMostRegions scratch rows
+  // are needed.
   CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees);
 
-  // Everything except the combination of what the rank owns: never blocks on a peer's partials for its own result.
+  // All that the rank does for other owners: combines what it holds, blocking until it has the parts, and gives it
+  // away.
   void combine_partials(int chunk = 0);
 
   // Blocks until all that the owner needs is here, and stores the result in `to`.
@@ -68,6 +73,7 @@ class CanonicalReduction {
     int holder;
     int round = 0;
     std::vector<Part> parts;  // of another holder's task: only those that this rank holds
+    int row = 0;              // of scratch, where this rank keeps the partial result
   };
   using Key = std::pair<int, int>;  // slice and Node::index()
 
@@ -80,11 +86,11 @@ class CanonicalReduction {
   Builder& builder_;
   const Layout& layout_;
   int rank_;
-  std::vector<Task> partials_;                           // mine, in order
-  std::vector<Task> result_;                             // mine: one or none
-  std::map<Key, std::size_t> partial_of_;                // index in partials_
-  std::vector<int> rows_;                                // of scratch, by index in partials_
-  std::vector<std::vector<std::pair<int, Node>>> sends_;  // slice and node, by distance of the peer, as the peer consumes them
+  std::vector<Task> partials_;             // this rank's, in order
+  std::optional<Task> result_;             // this rank's
+  std::map<Key, std::size_t> partial_of_;  // index in partials_
+  // Slice and node, as the peer consumes them; by the peer's distance from this rank.
+  std::vector<std::vector<std::pair<int, Node>>> sends_;
 };
 
 }  // namespace tutti

@@ -8,36 +8,39 @@
 namespace tutti {
 namespace {
 
+using C = Collective;
+using A = Algorithm;
+
 // clang-format off
 constexpr std::array kCatalogue{
-    //             collective                  algorithm                       schedule                         canonical several pipelined
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::one_shot,            all_reduce::one_shot,            true,     true,   false,
+    //             collective         algorithm              schedule                        canonical, several_leaves, pipelined
+    AlgorithmEntry{C::all_reduce,     A::one_shot,           all_reduce::one_shot,           true,  true,  false,
                    "everyone sends its input to everyone, each combines all"},
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::two_shot,            all_reduce::two_shot,            true,     true,   false,
+    AlgorithmEntry{C::all_reduce,     A::two_shot,           all_reduce::two_shot,           true,  true,  false,
                    "a slice's owner combines all inputs of it, then sends the result to all"},
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::sliced_tree,         all_reduce::sliced_tree,         true,     true,   false,
-                   "each slice goes up the canonical tree on its own balanced way, then its owner sends the result to all"},
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::recursive_doubling,  all_reduce::recursive_doubling,  true,     false,  false,
+    AlgorithmEntry{C::all_reduce,     A::sliced_tree,        all_reduce::sliced_tree,        true,  true,  false,
+                   "each slice goes up the canonical tree on its own way, then its owner sends the result to all"},
+    AlgorithmEntry{C::all_reduce,     A::recursive_doubling, all_reduce::recursive_doubling, true,  false, false,
                    "aligned blocks of ranks exchange their values and merge, all ranks in step"},
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::binomial_tree,       all_reduce::binomial_tree,       true,     true,   true,
+    AlgorithmEntry{C::all_reduce,     A::binomial_tree,      all_reduce::binomial_tree,      true,  true,  true,
                    "up the canonical tree to rank 0 and back"},
-    AlgorithmEntry{Collective::all_reduce,     Algorithm::ring,                all_reduce::ring,                false,    false,  true,
+    AlgorithmEntry{C::all_reduce,     A::ring,               all_reduce::ring,               false, false, true,
                    "each slice goes round the ring twice: combined, then copied"},
-    AlgorithmEntry{Collective::reduce_scatter, Algorithm::one_shot,            reduce_scatter::one_shot,        true,     true,   false,
+    AlgorithmEntry{C::reduce_scatter, A::one_shot,           reduce_scatter::one_shot,       true,  true,  false,
                    "a slice's owner combines all inputs of it"},
-    AlgorithmEntry{Collective::reduce_scatter, Algorithm::sliced_tree,         reduce_scatter::sliced_tree,     true,     true,   false,
+    AlgorithmEntry{C::reduce_scatter, A::sliced_tree,        reduce_scatter::sliced_tree,    true,  true,  false,
                    "each slice goes up the canonical tree on its own balanced way to its owner"},
-    AlgorithmEntry{Collective::reduce_scatter, Algorithm::ring,                reduce_scatter::ring,            false,    false,  true,
+    AlgorithmEntry{C::reduce_scatter, A::ring,               reduce_scatter::ring,           false, false, true,
                    "each slice goes round the ring once, combined on its way to its owner"},
-    AlgorithmEntry{Collective::all_gather,     Algorithm::one_shot,            all_gather::one_shot,            true,     true,   false,
+    AlgorithmEntry{C::all_gather,     A::one_shot,           all_gather::one_shot,           true,  true,  false,
                    "everyone sends its slice to everyone"},
-    AlgorithmEntry{Collective::all_gather,     Algorithm::ring,                all_gather::ring,                true,     true,   true,
+    AlgorithmEntry{C::all_gather,     A::ring,               all_gather::ring,               true,  true,  true,
                    "each slice goes round the ring once, copied on its way"},
-    AlgorithmEntry{Collective::broadcast,      Algorithm::binomial_tree,       broadcast::binomial_tree,        true,     true,   true,
+    AlgorithmEntry{C::broadcast,      A::binomial_tree,      broadcast::binomial_tree,       true,  true,  true,
                    "every round doubles the number of ranks that have the message"},
-    AlgorithmEntry{Collective::broadcast,      Algorithm::chain,               broadcast::chain,                true,     true,   true,
+    AlgorithmEntry{C::broadcast,      A::chain,              broadcast::chain,               true,  true,  true,
                    "from rank to rank, chunk behind chunk"},
-    AlgorithmEntry{Collective::barrier,        Algorithm::dissemination,       barrier::dissemination,          true,     true,   false,
+    AlgorithmEntry{C::barrier,        A::dissemination,      barrier::dissemination,         true,  true,  false,
                    "in round k each rank tells the one 2^k ahead"},
 };
 // clang-format on

@@ -5,7 +5,8 @@
 
 namespace tutti {
 
-// All other ranks of n, beginning behind `rank`: when everyone talks to everyone, no two ranks begin with the same peer.
+// All other ranks of n, beginning behind `rank`: when everyone talks to everyone, no two ranks begin with the same
+// peer.
 inline std::vector<int> peers_after(int rank, int n) {
   std::vector<int> peers;
   for (int distance = 1; distance < n; ++distance) peers.push_back((rank + distance) % n);

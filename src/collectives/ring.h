@@ -5,7 +5,8 @@
 
 namespace tutti {
 
-// Afterwards output slice `rank` is combined and finished on each rank; with `pass_on` it is also sent to the next rank.
+// Afterwards output slice `rank` is combined and finished on each rank; with `pass_on` it is also sent to the next
+// rank.
 void ring_reduce(Builder& builder, int rank, int n, int chunks, bool pass_on);
 
 // Each rank has sent output slice `rank` to the next one: the n - 1 others come round.

@@ -139,8 +139,13 @@ TUTTI_HOST_DEVICE constexpr A combine(A a, A b) {
 // The end of avg: sum / leaves; of integers truncating toward zero. Requires leaves > 0.
 template <std::integral A>
 TUTTI_HOST_DEVICE constexpr A average(A sum, std::uint32_t leaves) {
-  using Wide = std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>;
-  return static_cast<A>(static_cast<Wide>(sum) / static_cast<Wide>(leaves));
+  if constexpr (sizeof(A) <= 4) {
+    // Exact, and many times faster: a quotient of numbers below 2^32 that is no integer misses the next one by more than
+    // 2^-32 of itself, and double precision errs by 2^-53.
+    return static_cast<A>(static_cast<double>(sum) / static_cast<double>(leaves));
+  } else {
+    return static_cast<A>(sum / static_cast<std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>>(leaves));
+  }
 }
 template <std::floating_point A>
 TUTTI_HOST_DEVICE constexpr A average(A sum, std::uint32_t leaves) {

@@ -82,18 +82,26 @@ HWY_INLINE hn::Vec<D> multiply(D d, hn::Vec<D> a, hn::Vec<D> b) {
   }
 }
 
+// The instruction gives either operand, or a NaN, where one is NaN, and either zero of two: so ask both ways. Bits of a NaN or-ed
+// with any others are a NaN, and those of two zeros are the negative one if there is one.
+template <class V>
+HWY_INLINE V float_min(V a, V b) {
+  return hn::Or(hn::Min(a, b), hn::Min(b, a));
+}
+
 // As combine<op>() in element.h.
 template <Op op, class D>
 HWY_INLINE hn::Vec<D> combine_vectors(D d, hn::Vec<D> a, hn::Vec<D> b) {
-  if constexpr (op == Op::prod) return multiply(d, a, b);
-  if constexpr (op == Op::sum) return hn::Add(a, b);
-  if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
-    const auto ordered = hn::IfThenElse(op == Op::min ? hn::Lt(a, b) : hn::Gt(a, b), a, b);  // b where b is NaN
-    const auto same = op == Op::min ? hn::Or(a, b) : hn::And(a, b);
-    return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Eq(a, b), same, ordered));
+  constexpr bool kFloat = hwy::IsFloat<hn::TFromD<D>>();
+  if constexpr (op == Op::sum) {
+    return hn::Add(a, b);
+  } else if constexpr (op == Op::prod) {
+    return multiply(d, a, b);
   } else if constexpr (op == Op::min) {
+    if constexpr (kFloat) return float_min(a, b);
     return hn::Min(a, b);
   } else {
+    if constexpr (kFloat) return hn::Neg(float_min(hn::Neg(a), hn::Neg(b)));
     return hn::Max(a, b);
   }
 }
@@ -105,26 +113,15 @@ HWY_INLINE Cell combine_cells(const Cell& a, const Cell& b) {
   return result;
 }
 
-template <class D>
-HWY_INLINE hn::Vec<D> average_vector(D d, hn::Vec<D> sum, std::uint32_t leaves) {
-  using T = hn::TFromD<D>;
-  if constexpr (hwy::IsFloat<T>()) {
-    return hn::Div(sum, hn::Set(d, static_cast<T>(leaves)));
-  } else {  // integer division has no vector instruction
-    HWY_ALIGN T lanes[hn::MaxLanes(d)];
-    hn::Store(sum, d, lanes);
-    for (T& lane : lanes) lane = average(lane, leaves);
-    return hn::Load(d, lanes);
-  }
-}
-
 template <class Cell>
 HWY_INLINE void finish(Cell& cell, std::uint32_t leaves) {
   const typename Cell::D d;
   using T = hn::TFromD<typename Cell::D>;
-  for (auto& v : cell.v) {
-    if (leaves != 0) v = average_vector(d, v, leaves);
-    if constexpr (hwy::IsFloat<T>()) v = hn::IfThenElse(hn::IsNaN(v), hn::Set(d, std::bit_cast<T>(kCanonicalNan<T>)), v);
+  if constexpr (hwy::IsFloat<T>()) {
+    for (auto& v : cell.v) {
+      if (leaves != 0) v = hn::Div(v, hn::Set(d, static_cast<T>(leaves)));
+      v = hn::IfThenElse(hn::IsNaN(v), hn::Set(d, std::bit_cast<T>(kCanonicalNan<T>)), v);
+    }
   }
 }
 
@@ -208,7 +205,7 @@ HWY_NOINLINE std::size_t run_one_group(const Task& task, bool stream, std::size_
 // Any tree, by a stack of rounds in the first-level cache.
 template <class Port, Op op>
 HWY_NOINLINE std::size_t run_groups(const Task& task, bool stream, std::size_t i) {
-  Round<Port> waiting[kMaxWaiting + 1];
+  Round<Port> waiting[kMaxDepth];
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
     Round<Port>* top = waiting;
     for (const Group& group : task.groups) {

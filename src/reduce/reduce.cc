@@ -13,8 +13,10 @@ using RunKernel = void (*)(DType dtype, Op op, const Task& task);
 
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
+bool is_plain_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+
 RunKernel kernel_of(DType dtype) {
-  if (dtype == DType::float32 || dtype == DType::float64) return run_float_kernel;
+  if (is_plain_float(dtype)) return run_float_kernel;
   return is_half(dtype) ? run_half_kernel : run_integer_kernel;
 }
 
@@ -46,6 +48,38 @@ void move(const ReduceSpec& spec, const Task& task) {
   }
 }
 
+template <class T>
+void divide(std::byte* data, std::size_t count, std::uint32_t leaves) {
+  T* const values = reinterpret_cast<T*>(data);
+  for (std::size_t i = 0; i < count; ++i) values[i] = average(values[i], leaves);
+}
+
+void divide(DType dtype, std::byte* data, std::size_t count, std::uint32_t leaves) {
+  switch (dtype) {
+    case DType::int8: return divide<std::int8_t>(data, count, leaves);
+    case DType::uint8: return divide<std::uint8_t>(data, count, leaves);
+    case DType::int32: return divide<std::int32_t>(data, count, leaves);
+    case DType::uint32: return divide<std::uint32_t>(data, count, leaves);
+    case DType::int64: return divide<std::int64_t>(data, count, leaves);
+    default: return divide<std::uint64_t>(data, count, leaves);
+  }
+}
+
+// There is no vector instruction that divides integers, so a mean is a second pass, over the first target.
+void average_integers(DType dtype, const Task& task) {
+  if (task.targets.empty() || task.count == 0) return;
+  const ReduceTarget& first = task.targets[0];
+  Task sum = task;
+  sum.targets = {&first, 1};
+  sum.leaves = 0;
+  sum.stream = false;
+  run_integer_kernel(dtype, Op::sum, sum);
+  divide(dtype, first.data, task.count, task.leaves);
+  for (const ReduceTarget& other : task.targets.subspan(1)) {
+    std::memcpy(other.data, first.data, task.count * size_of(dtype));
+  }
+}
+
 }  // namespace
 
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
@@ -55,6 +89,7 @@ void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::
   const Groups groups(sources, is_half(spec.dtype));
   const Task task{sources, targets, groups.get(), count, divide ? spec.leaves : 0, spec.stream};
   if (sources.size() == 1 && !spec.finish) return move(spec, task);
+  if (task.leaves != 0 && !is_half(spec.dtype) && !is_plain_float(spec.dtype)) return average_integers(spec.dtype, task);
   kernel_of(spec.dtype)(spec.dtype, spec.op, task);
 }
 

@@ -45,7 +45,7 @@ void store_element(AccumulationOf<T> value, const ReduceTarget& target, std::siz
 
 template <class T, Op op>
 AccumulationOf<T> evaluate_element(std::span<const ReduceSource> sources, std::size_t i) {
-  AccumulationOf<T> waiting[kMaxWaiting + 1];
+  AccumulationOf<T> waiting[kMaxDepth];
   std::size_t size = 0;
   for (const ReduceSource& source : sources) {
     AccumulationOf<T> value = load_element<T>(source, i);
@@ -58,13 +58,18 @@ AccumulationOf<T> evaluate_element(std::span<const ReduceSource> sources, std::s
 // Elements [begin, task.count).
 template <class T, Op op>
 void reduce_elements(const Task& task, std::size_t begin) {
-  for (std::size_t i = begin; i < task.count; ++i) {
+  // Copies: the compiler must assume that a store to a target changes the task.
+  const auto sources = task.sources;
+  const auto targets = task.targets;
+  const std::size_t count = task.count;
+  const std::uint32_t leaves = task.leaves;
+  for (std::size_t i = begin; i < count; ++i) {
     // The smallest all-reduce of two ranks is this line and no more.
-    AccumulationOf<T> value = task.sources.size() == 2
-                                  ? combine<op>(load_element<T>(task.sources[0], i), load_element<T>(task.sources[1], i))
-                                  : evaluate_element<T, op>(task.sources, i);
-    if (task.leaves != 0) value = average(value, task.leaves);
-    for (const ReduceTarget& target : task.targets) store_element<T>(value, target, i);
+    AccumulationOf<T> value = sources.size() == 2
+                                  ? combine<op>(load_element<T>(sources[0], i), load_element<T>(sources[1], i))
+                                  : evaluate_element<T, op>(sources, i);
+    if (leaves != 0) value = average(value, leaves);
+    for (const ReduceTarget& target : targets) store_element<T>(value, target, i);
   }
 }
 

@@ -40,21 +40,27 @@ std::size_t largest_tree(std::span<const ReduceSource> sources, bool two_forms) 
                           sources.size(), why, at));
 }
 
+void check(std::span<const ReduceSource> sources) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].joins > depth) refuse(sources, i, "joins more than there is");
+    depth = depth + 1 - sources[i].joins;
+    if (depth > kMaxDepth) refuse(sources, i, "keeps more than 32 partial results");
+  }
+  if (depth != 1) refuse(sources, sources.size(), "does not end in one result");
+}
+
 }  // namespace
 
 void Groups::cut(std::span<const ReduceSource> sources, bool two_forms) {
-  std::size_t waiting = 0;
+  check(sources);
   for (std::size_t i = 0; i < sources.size();) {
     const std::size_t size = largest_tree(sources.subspan(i), two_forms);
     const std::size_t last = i + size - 1;
     const int joins = sources[last].joins - joins_within(size, size - 1);
-    if (static_cast<std::size_t>(joins) > waiting) refuse(sources, last, "joins more than there is");
-    if (waiting > kMaxWaiting) refuse(sources, last, "keeps more than 32 partial results waiting");
-    waiting = waiting + 1 - static_cast<std::size_t>(joins);
     add({static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(size), static_cast<std::uint8_t>(joins), sources[i].partial});
     i = last + 1;
   }
-  if (waiting != 1) refuse(sources, sources.size(), "does not end in one result");
 }
 
 void Groups::add(const Group& group) {

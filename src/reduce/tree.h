@@ -10,8 +10,8 @@
 
 namespace tutti {
 
-// Partial results that may wait at once. The canonical tree over L leaves needs log2(L) of them.
-inline constexpr std::size_t kMaxWaiting = 32;
+// Partial results that may exist between two sources. The canonical tree over L leaves needs log2(L) of them.
+inline constexpr std::size_t kMaxDepth = 32;
 
 // Sources [first, first + size), all partial or all not, that form a canonical tree of their own (T[0, size)); its
 // value is then combined `joins` times with what waits. Sizes are those that the kernels evaluate in registers: 1, 2, 3, 4, 8.
@@ -23,7 +23,7 @@ struct Group {
 };
 
 // Cuts greedily; of types whose partial results look like elements, `partial` is ignored (two_forms is false).
-// Throws Error{invalid_argument} unless the joins describe one tree that never keeps more than kMaxWaiting results waiting.
+// Throws Error{invalid_argument} unless the joins describe one tree of at most kMaxDepth.
 class Groups {
  public:
   Groups(std::span<const ReduceSource> sources, bool two_forms) {

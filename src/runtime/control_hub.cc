@@ -8,11 +8,12 @@ namespace tutti::runtime {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+using std::chrono::milliseconds;
 
 namespace {
 
 // How long a connection that is told something final stays to be closed by the other end.
-constexpr std::chrono::milliseconds kLinger{1000};
+constexpr milliseconds kLinger{1000};
 
 }  // namespace
 
@@ -40,7 +41,7 @@ void Hub::start() {
   try {
     join_.emplace(user_.introduce(std::nullopt));
   } catch (const Error& error) {
-    return refuse_all({error.code, 0, error.what()});
+    return refuse_all({error.code, 0, error.what()}, kLinger);
   }
   timer_.expires_at(meeting_.deadline);
   timer_.async_wait([this](error_code ec) {
@@ -48,7 +49,7 @@ void Hub::start() {
     Refusal refusal = join_->overdue(settings_.join_timeout);
     if (meeting_.secret.empty())
       refusal.message += "; as no secret is set, only processes of the same user on this host may join";
-    refuse_all(refusal);
+    refuse_all(refusal, milliseconds(0));
   });
 }
 
@@ -64,13 +65,14 @@ void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& m
   const int rank = link->handshake().opening().from;
   const auto* introduction = std::get_if<Introduction>(&message);
   if (const auto* trouble = std::get_if<Refusal>(&message); trouble && !relay_ && !refusal_) {
-    refused_.insert(rank);
+    ++told_;
     link->finish(kLinger);
-    refuse_all({trouble->code, rank, trouble->message});
+    refuse_all({trouble->code, rank, trouble->message}, kLinger);
   } else if (!introduction || introduction->member.rank != rank) {
     link->close();
   } else if (refusal_) {
     refuse(link, *refusal_);
+    if (all_told()) fail_after(milliseconds(0));
   } else if (relay_) {
     refuse(link, {ErrorCode::refused, rank,
                   "the job at " + meeting_.text() + " is complete and running: is rank " + std::to_string(rank) +
@@ -83,7 +85,7 @@ void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& m
 void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
   if (const auto refusal = join_->admit(introduction)) {
     refuse(link, *refusal);
-    return refuse_all(*refusal);
+    return refuse_all(*refusal, kLinger);
   }
   const int rank = introduction.member.rank;
   links_[static_cast<std::size_t>(rank)] = link;
@@ -102,22 +104,24 @@ void Hub::complete() {
 }
 
 void Hub::refuse(const std::shared_ptr<Link>& link, const Refusal& refusal) {
-  refused_.insert(link->handshake().opening().from);
+  ++told_;
   link->send(refusal);
   link->finish(kLinger);
 }
 
-// Ranks that are just arriving are told too: rank 0 stays for a moment before it fails itself.
-void Hub::refuse_all(const Refusal& refusal) {
+// Rank 0 itself fails last: for up to `patience` it stays to tell ranks that are just arriving.
+void Hub::refuse_all(const Refusal& refusal, milliseconds patience) {
   refusal_ = refusal;
   for (const auto& link : links_) {
     if (!link) continue;
     link->on_closed = nullptr;
     refuse(link, refusal);
   }
-  const auto told = std::count_if(refused_.begin(), refused_.end(), [&](int r) { return r > 0 && r < settings_.size; });
-  timer_.expires_after(told == settings_.size - 1 ? std::chrono::milliseconds(0)
-                                                  : std::min(kLinger, settings_.connect_timeout));
+  fail_after(all_told() ? milliseconds(0) : std::min(patience, settings_.connect_timeout));
+}
+
+void Hub::fail_after(milliseconds time) {
+  timer_.expires_after(time);
   timer_.async_wait([this](error_code ec) {
     if (!ec) user_.join_failed(join_error(refusal_->code, 0, refusal_->rank, refusal_->message));
   });
@@ -162,7 +166,7 @@ void Hub::closed(int rank, const std::string& why) {
     relay_on();
   } else if (!refusal_) {
     links_[static_cast<std::size_t>(rank)] = nullptr;
-    refuse_all(join_->gone(rank, why));
+    refuse_all(join_->gone(rank, why), kLinger);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -67,7 +66,9 @@ class Hub final : public Uplink {
   void admit(const std::shared_ptr<Link>& link, const Introduction& introduction);
   void complete();
   void refuse(const std::shared_ptr<Link>& link, const Refusal& refusal);
-  void refuse_all(const Refusal& refusal);
+  void refuse_all(const Refusal& refusal, std::chrono::milliseconds patience);
+  bool all_told() const { return told_ >= settings_.size - 1; }
+  void fail_after(std::chrono::milliseconds time);
   void warn(Clock::time_point now);
   void said(int rank, const ControlMessage& message);
   void closed(int rank, const std::string& why);
@@ -80,7 +81,7 @@ class Hub final : public Uplink {
   UplinkUser& user_;
   std::optional<JoinHub> join_;
   std::optional<Refusal> refusal_;
-  std::set<int> refused_;  // the ranks that have been told
+  int told_ = 0;  // connections that have been refused
   std::optional<Relay> relay_;
   std::vector<std::shared_ptr<Link>> links_;  // by rank
   boost::asio::steady_timer timer_;

@@ -64,9 +64,7 @@ void Group::advance() {
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
-    const int peer = local_rank_of(mismatch.peer);
-    abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mismatch.mine)) +
-                                          ", " + name_of(peer) + " " + describe(Call::unpack(mismatch.theirs))});
+    abort_mismatch(local_rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
   } catch (const LengthMismatch& mismatch) {
     const int peer = local_rank_of(mismatch.peer);
     abort({ErrorCode::mismatch, peer, name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
@@ -197,6 +195,14 @@ void Group::abort(Failure failure) {
   if (Control* control = job_->control()) control->poison(id_, code, message);
 }
 
+// A message left over from an earlier call is held against what this rank called then, where it still knows.
+void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
+  const Call their_call = Call::unpack(theirs);
+  history_->at(their_call.sequence, mine);
+  abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
+                                        name_of(peer) + " " + describe(their_call)});
+}
+
 void Group::on_notice(const Notice& notice) {
   if (notice.kind == Notice::Kind::poisoned) {
     fail({notice.code, local_rank_of(notice.peer), notice.message});
@@ -206,8 +212,7 @@ void Group::on_notice(const Notice& notice) {
   if (peer < 0) return;
   Tag mine;
   if (notice.entered && history_->at(notice.sequence, mine) && mine != notice.call) {
-    abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
-                                          name_of(peer) + " " + describe(Call::unpack(notice.call))});
+    abort_mismatch(peer, mine, notice.call);
     return;
   }
   const std::lock_guard lock(failure_mutex_);

@@ -162,7 +162,9 @@ void read_launcher(const Environment& env, Settings& settings) {
   env.required(launcher->rank, std::string(launcher->size) + " is set");
   env.required(launcher->size, std::string(launcher->rank) + " is set");
   settings.size = env.integer(launcher->size, 1, 65536, "a number of ranks from 1 to 65536");
-  settings.rank = env.integer(launcher->rank, 0, settings.size - 1,
+  // A rank that is too high is found when joining: then every rank hears of it.
+  const int highest = settings.size == 1 ? 0 : 65535;
+  settings.rank = env.integer(launcher->rank, 0, highest,
                               "a rank from 0 to " + std::to_string(settings.size - 1) + ", " + launcher->size +
                                   " being " + std::to_string(settings.size));
   const std::string name = launcher->name;

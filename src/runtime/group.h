@@ -93,6 +93,7 @@ class Group : public std::enable_shared_from_this<Group> {
   struct Vigil;
   void watch(const Request& request, const Patience& patience, Vigil& vigil);
   void close_ranks(const ChannelClosed& closed);
+  void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   void throw_failure(const Request* request) const;
   Error error_for(const Request* request) const;
   std::string name_of(int rank) const;

@@ -106,18 +106,13 @@ std::unique_ptr<Channel> Job::open(std::uint64_t communicator, int peer) {
 
 // --- news, on the control thread ----------------------------------------------------------------------------------------
 
+// A connection that fails is the channel's to report: it asks the control plane first what became of the peer.
 void Job::on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
-  if (error != nullptr) {
-    fail_groups_with(peer, error->code, error->what());
-  } else if (path == Path::tcp) {
-    tcp_->attach(communicator, peer, fd);
+  if (path == Path::tcp) {
+    error == nullptr ? tcp_->attach(communicator, peer, fd) : tcp_->fail(communicator, peer, error->what());
   } else if (shm_ != nullptr) {
-    try {
-      shm_->attach(peer, fd);
-    } catch (const Error& failed) {
-      fail_groups_with(peer, failed.code, failed.what());
-    }
-  } else {
+    error == nullptr ? shm_->attach(peer, fd) : shm_->fail(peer, error->what());
+  } else if (fd >= 0) {
     ::close(fd);
   }
   ring();

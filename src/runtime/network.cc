@@ -112,8 +112,9 @@ Endpoint Endpoint::with_port(std::uint16_t port) const {
 
 std::string Endpoint::text() const {
   if (is_local()) return "local socket " + address();
-  const std::string port_text = ":" + std::to_string(port());
-  return family() == AF_INET6 ? "[" + address() + "]" + port_text : address() + port_text;
+  std::string result = address();
+  if (family() == AF_INET6) result.insert(0, 1, '[').push_back(']');
+  return result.append(1, ':').append(std::to_string(port()));
 }
 
 std::vector<Endpoint> resolve(const std::string& host, std::uint16_t port) {

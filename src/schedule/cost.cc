@@ -30,7 +30,8 @@ struct Rank {
   int messages_sent = 0;
 };
 
-// Every rank runs its steps as soon as it can: a discrete simulation without a queue of events, as matching is by order alone.
+// Every rank runs its steps as soon as it can: a discrete simulation without a queue of events, as matching is by order
+// alone.
 class Simulation {
  public:
   Simulation(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
@@ -79,7 +80,8 @@ class Simulation {
 
   bool wait(int rank, const std::vector<Message*>& lent, std::size_t count) {
     const std::span awaited = std::span(lent).first(std::min(count, lent.size()));
-    if (awaited.size() < count || !std::ranges::all_of(awaited, [](const Message* message) { return message->taken.has_value(); }))
+    if (awaited.size() < count ||
+        !std::ranges::all_of(awaited, [](const Message* message) { return message->taken.has_value(); }))
       return false;
     for (const Message* message : awaited) ranks_[rank].now = std::max(ranks_[rank].now, *message->taken);
     return true;
@@ -89,7 +91,8 @@ class Simulation {
     if (message.arrives && message.posted) message.taken = std::max(*message.arrives, *message.posted);
   }
   std::size_t bytes(const Region& region) const {
-    return partition_.chunk(region.slice, region.chunk).size() * (region.space == Space::scratch ? accumulation_bytes_ : element_bytes_);
+    return partition_.chunk(region.slice, region.chunk).size() *
+           (region.space == Space::scratch ? accumulation_bytes_ : element_bytes_);
   }
   Channel& channel(int from, int to) { return channels_[from * ranks_.size() + to]; }
 
@@ -109,8 +112,9 @@ void Simulation::send(int rank, const Step& step) {
   to.sent.push_back(&message);
   message.bytes = bytes(step.region);
   const bool remote = layout_.host[rank] != layout_.host[step.peer];
-  const double busy = (remote ? model_.remote_alpha_us : model_.alpha_us) +
-                      static_cast<double>(message.bytes) * (remote ? model_.remote_beta_us_per_byte : model_.beta_us_per_byte);
+  const double busy =
+      (remote ? model_.remote_alpha_us : model_.alpha_us) +
+      static_cast<double>(message.bytes) * (remote ? model_.remote_beta_us_per_byte : model_.beta_us_per_byte);
   self.link_free = std::max(self.now, self.link_free) + busy;
   message.arrives = self.link_free;
   complete(message);
@@ -157,14 +161,17 @@ Cost Simulation::cost() const {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const Rank& self = ranks_[rank];
     if (self.step < schedules_[rank].steps.size())
-      throw Error(ErrorCode::invalid_argument, "a schedule that does not run to its end has no price; verify() says why");
+      throw Error(ErrorCode::invalid_argument,
+                  "a schedule that does not run to its end has no price; verify() says why");
     std::size_t row_elements = 0;
-    for (std::size_t slice = 0; slice < partition_.slices; ++slice) row_elements = std::max(row_elements, partition_.slice(slice).size());
+    for (std::size_t slice = 0; slice < partition_.slices; ++slice)
+      row_elements = std::max(row_elements, partition_.slice(slice).size());
     cost.us = std::max(cost.us, self.now);
     cost.max_bytes_sent = std::max(cost.max_bytes_sent, self.bytes_sent);
     cost.max_bytes_received = std::max(cost.max_bytes_received, self.bytes_received);
     cost.max_messages_sent = std::max(cost.max_messages_sent, self.messages_sent);
-    cost.scratch_bytes = std::max(cost.scratch_bytes, schedules_[rank].scratch_rows * row_elements * accumulation_bytes_);
+    cost.scratch_bytes =
+        std::max(cost.scratch_bytes, schedules_[rank].scratch_rows * row_elements * accumulation_bytes_);
   }
   for (const Channel& channel : channels_)
     for (const Message& message : channel.messages) cost.us = std::max(cost.us, message.taken.value_or(0));

@@ -10,19 +10,19 @@
 namespace tutti {
 
 struct CostModel {
-  double alpha_us = 0.1;             // a message's fixed cost, on the same host
-  double beta_us_per_byte = 1e-4;    // a byte through one channel
-  double gamma_us_per_byte = 5e-5;   // a source byte combined
-  double remote_alpha_us = 5;        // the same between hosts
+  double alpha_us = 0.1;            // a message's fixed cost, on the same host
+  double beta_us_per_byte = 1e-4;   // a byte through one channel
+  double gamma_us_per_byte = 5e-5;  // a source byte combined
+  double remote_alpha_us = 5;       // the same between hosts
   double remote_beta_us_per_byte = 8e-4;
 };
 
 struct Cost {
-  double us = 0;                     // until the last rank ends, ranks sending one message at a time
-  std::size_t max_bytes_sent = 0;    // by the busiest rank
+  double us = 0;                   // until the last rank ends, ranks sending one message at a time
+  std::size_t max_bytes_sent = 0;  // by the busiest rank
   std::size_t max_bytes_received = 0;
   int max_messages_sent = 0;
-  std::size_t scratch_bytes = 0;     // of the rank that needs most
+  std::size_t scratch_bytes = 0;  // of the rank that needs most
 };
 
 // count elements of element_bytes each; partial results have accumulation_bytes. The schedules must be proven: throws

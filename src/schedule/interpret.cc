@@ -4,51 +4,18 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 
 #include "schedule/interpret_memory.h"
+#include "schedule/interpret_transfer.h"
 
 namespace tutti {
 namespace {
 
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(mix(seed)) {}
-  std::uint64_t draw() { return mix(state_++); }
-  bool one_in(std::uint64_t n) { return draw() % n == 0; }
-  std::vector<std::size_t> shuffled(std::size_t size) {
-    std::vector<std::size_t> items(size);
-    std::iota(items.begin(), items.end(), 0);
-    for (std::size_t i = size; i > 1; --i) std::swap(items[i - 1], items[draw() % i]);
-    return items;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-struct Message {
-  Region from, to;
-  Elements source, target;
-  bool sent = false, posted = false;
-  bool buffered = false;  // by the transport: the sender's memory is given back before the receiver takes the message
-  std::vector<Element> buffer;
-  bool moving = false;
-  std::vector<std::size_t> left;  // while moving: the elements still to move, in the order they will
-  bool given_back = false;        // to the sender
-  bool arrived = false;           // wholly in `target`, or consumed by a reduce
-  std::uint64_t priority = 0;
-
-  bool can_move() const { return sent && ((buffered && !given_back) || (posted && !arrived)); }
-  bool can_be_consumed() const { return sent && (!buffered || given_back); }
-  Elements contents() { return buffered ? Elements(buffer) : source; }
-};
-
 struct Channel {
-  std::deque<Message> messages;
+  std::deque<Transfer> transfers;
   std::size_t sent = 0, received = 0;
-  std::vector<Message*> posted;
-  Message& at(std::size_t number) { return number < messages.size() ? messages[number] : messages.emplace_back(); }
+  std::vector<Transfer*> posted;
+  Transfer& at(std::size_t number) { return number < transfers.size() ? transfers[number] : transfers.emplace_back(); }
 };
 
 struct Rank {
@@ -56,16 +23,21 @@ struct Rank {
   std::uint64_t priority;
   std::size_t step = 0;
   bool started = false, ended = false;
-  std::vector<Message*> claimed;  // the sources of the reduce it stands at, nullptr for local ones
-  std::vector<std::size_t> left;  // elements of that reduce still to be combined
+  std::vector<Transfer*> claimed;  // the sources of the reduce it stands at, nullptr for local ones
+  std::vector<std::size_t> left;   // elements of that reduce still to be combined
 };
 
 class Interpreter {
  public:
-  Interpreter(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count, bool in_place,
-              std::uint64_t seed)
-      : schedules_(schedules), goal_(goal), arithmetic_(layout, goal), dice_(seed), channels_(schedules.size() * schedules.size()) {
-    for (const Schedule& schedule : schedules) ranks_.push_back({{schedule, layout, goal, count, in_place}, dice_.draw()});
+  Interpreter(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count,
+              bool in_place, std::uint64_t seed)
+      : schedules_(schedules),
+        goal_(goal),
+        arithmetic_(layout, goal),
+        dice_(seed),
+        channels_(schedules.size() * schedules.size()) {
+    for (const Schedule& schedule : schedules)
+      ranks_.push_back({{schedule, layout, goal, count, in_place}, dice_.draw()});
   }
 
   void run();
@@ -82,8 +54,7 @@ class Interpreter {
   void consume(int rank, const Step& step);
   void end(int rank);
   bool all_returned(int rank);
-  void track(Message& message);
-  void move(Message& message);
+  void track(Transfer& transfer);
 
   int peer(int number) const;
   Channel& channel(int from, int to) { return channels_[from * ranks_.size() + peer(to)]; }
@@ -96,13 +67,8 @@ class Interpreter {
   Dice dice_;
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;
-  std::vector<Message*> tracked_;  // those that may still move by themselves
+  std::vector<Transfer*> tracked_;  // those that may still move by themselves
 };
-
-std::uint64_t read(const Element& element) {
-  if (!element.written) throw Trouble{"memory is read that was never written"};
-  return element.value;
-}
 
 int Interpreter::peer(int number) const {
   if (number < 0 || number >= static_cast<int>(ranks_.size())) throw Trouble{"a peer that does not exist"};
@@ -118,27 +84,27 @@ void Interpreter::run() {
     if (channel.sent != channel.received) throw Trouble{"a message that is not received"};
 }
 
-// Does whatever the dice choose among all that could happen next. Everyone has a priority that seldom changes, so that one
-// rank or one transfer is often delayed for as long as anything else can go on.
+// Does whatever the dice choose among all that could happen next. Everyone has a priority that seldom changes, so that
+// one rank or one transfer is often delayed for as long as anything else can go on.
 bool Interpreter::act() {
   struct Choice {
     std::uint64_t* priority = nullptr;
     int rank = 0;
-    Message* message = nullptr;
+    Transfer* transfer = nullptr;
   };
   std::vector<Choice> choices;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     if (can_advance(rank)) choices.push_back({&ranks_[rank].priority, rank, nullptr});
-  std::erase_if(tracked_, [](const Message* message) { return message->given_back && message->arrived; });
-  for (Message* message : tracked_)
-    if (message->can_move()) choices.push_back({&message->priority, 0, message});
+  std::erase_if(tracked_, [](const Transfer* transfer) { return transfer->given_back && transfer->arrived; });
+  for (Transfer* transfer : tracked_)
+    if (transfer->can_move()) choices.push_back({&transfer->priority, 0, transfer});
   if (choices.empty()) return false;
 
   const Choice first = *std::ranges::max_element(choices, {}, [](const Choice& choice) { return *choice.priority; });
   const Choice choice = dice_.one_in(8) ? choices[dice_.draw() % choices.size()] : first;
   if (dice_.one_in(16)) *choice.priority = dice_.draw();
-  if (choice.message != nullptr) {
-    move(*choice.message);
+  if (choice.transfer != nullptr) {
+    choice.transfer->move(dice_);
     return true;
   }
   try {
@@ -156,16 +122,18 @@ bool Interpreter::can_advance(int rank) {
   if (done(rank)) return all_returned(rank);
   const Step& step = step_of(rank);
   if (step.kind == StepKind::reduce)
-    return std::ranges::all_of(self.claimed, [](const Message* message) { return !message || message->can_be_consumed(); });
+    return std::ranges::all_of(self.claimed,
+                               [](const Transfer* transfer) { return !transfer || transfer->can_be_consumed(); });
   if (step.kind == StepKind::wait_send) {
     const Channel& to = channel(rank, step.peer);
-    return step.message <= to.sent && std::all_of(to.messages.begin(), to.messages.begin() + step.message,
-                                                  [](const Message& message) { return message.given_back; });
+    return step.message <= to.sent && std::all_of(to.transfers.begin(), to.transfers.begin() + step.message,
+                                                  [](const Transfer& transfer) { return transfer.given_back; });
   }
   if (step.kind == StepKind::wait_receive) {
     const Channel& from = channel(peer(step.peer), rank);
-    return step.message <= from.posted.size() && std::all_of(from.posted.begin(), from.posted.begin() + step.message,
-                                                             [](const Message* message) { return message->arrived; });
+    return step.message <= from.posted.size() &&
+           std::all_of(from.posted.begin(), from.posted.begin() + step.message,
+                       [](const Transfer* transfer) { return transfer->arrived; });
   }
   return true;
 }
@@ -174,9 +142,9 @@ bool Interpreter::all_returned(int rank) {
   for (std::size_t other = 0; other < ranks_.size(); ++other) {
     const Channel& to = channel(rank, other);
     for (std::size_t i = 0; i < to.sent; ++i)
-      if (!to.messages[i].given_back) return false;
-    for (const Message* message : channel(other, rank).posted)
-      if (!message->arrived) return false;
+      if (!to.transfers[i].given_back) return false;
+    for (const Transfer* transfer : channel(other, rank).posted)
+      if (!transfer->arrived) return false;
   }
   return true;
 }
@@ -211,50 +179,30 @@ void Interpreter::enter(int rank) {
 
 void Interpreter::send(int rank, const Step& step) {
   Channel& to = channel(rank, step.peer);
-  Message& message = to.at(to.sent++);
-  message.sent = true;
-  message.from = step.region;
-  message.source = ranks_[rank].memory.at(step.region);
-  message.buffered = dice_.one_in(3);
-  message.buffer.resize(message.source.size());
-  track(message);
+  Transfer& transfer = to.at(to.sent++);
+  transfer.sent = true;
+  transfer.from = step.region;
+  transfer.source = ranks_[rank].memory.at(step.region);
+  transfer.buffered = dice_.one_in(3);
+  transfer.buffer.resize(transfer.source.size());
+  track(transfer);
 }
 
 void Interpreter::receive(int rank, const Step& step) {
   if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
   Channel& from = channel(peer(step.peer), rank);
-  Message& message = from.at(from.received++);
-  from.posted.push_back(&message);
-  message.posted = true;
-  message.to = step.region;
-  message.target = ranks_[rank].memory.at(step.region);
-  track(message);
+  Transfer& transfer = from.at(from.received++);
+  from.posted.push_back(&transfer);
+  transfer.posted = true;
+  transfer.to = step.region;
+  transfer.target = ranks_[rank].memory.at(step.region);
+  track(transfer);
 }
 
-void Interpreter::track(Message& message) {
-  if (message.priority != 0) return;
-  message.priority = dice_.draw();
-  tracked_.push_back(&message);
-}
-
-// Moves one element into the transport's buffer or to its place, or notices that all are there.
-void Interpreter::move(Message& message) {
-  const bool loading = message.buffered && !message.given_back;
-  if (!loading && message.source.size() != message.target.size()) throw Trouble{"a message of another length than its place"};
-  if (!loading && (message.from.space == Space::scratch) != (message.to.space == Space::scratch))
-    throw Trouble{"a message of another type than its place"};
-  if (!message.moving) message.left = dice_.shuffled(message.source.size());
-  message.moving = true;
-  if (!message.left.empty()) {
-    const std::size_t i = message.left.back();
-    message.left.pop_back();
-    const Element& from = message.buffered && !loading ? message.buffer[i] : message.source[i];
-    (loading ? message.buffer[i] : message.target[i]) = {read(from), true};
-    return;
-  }
-  message.moving = false;
-  message.given_back = true;
-  message.arrived = !loading;
+void Interpreter::track(Transfer& transfer) {
+  if (transfer.priority != 0) return;
+  transfer.priority = dice_.draw();
+  tracked_.push_back(&transfer);
 }
 
 void Interpreter::combine_one(int rank, const Step& step) {
@@ -284,10 +232,11 @@ void Interpreter::consume(int rank, const Step& step) {
   if (step.region.space == Space::scratch && step.finish) throw Trouble{"a finished result among partial ones"};
   for (std::size_t s = 0; s < step.source_count; ++s) {
     const Source& source = schedules_[rank].sources_of(step)[s];
-    Message* message = ranks_[rank].claimed[s];
-    const Region& from = message ? message->from : source.region;
-    if (source.partial != (from.space == Space::scratch)) throw Trouble{"a source of another type than it is taken for"};
-    if (message != nullptr) message->given_back = message->arrived = true;
+    Transfer* transfer = ranks_[rank].claimed[s];
+    const Region& from = transfer ? transfer->from : source.region;
+    if (source.partial != (from.space == Space::scratch))
+      throw Trouble{"a source of another type than it is taken for"};
+    if (transfer != nullptr) transfer->given_back = transfer->arrived = true;
     if (step.region.space == Space::output && !step.finish && (source.partial || step.source_count > 1))
       throw Trouble{"a partial result rounded"};
   }
@@ -296,7 +245,8 @@ void Interpreter::consume(int rank, const Step& step) {
 void Interpreter::end(int rank) {
   ranks_[rank].ended = true;
   const bool all_started = std::ranges::all_of(ranks_, [](const Rank& other) { return other.started; });
-  if (goal_.collective == Collective::barrier && !all_started) throw Trouble{"a rank leaves the barrier before all have entered"};
+  if (goal_.collective == Collective::barrier && !all_started)
+    throw Trouble{"a rank leaves the barrier before all have entered"};
 }
 
 std::vector<std::uint64_t> Interpreter::output(int rank) const {
@@ -307,7 +257,8 @@ std::vector<std::uint64_t> Interpreter::output(int rank) const {
     const ElementRange range = partition.slice(slice);
     for (std::size_t i = range.begin; i < range.end; ++i) {
       values.push_back(read(ranks_[rank].memory.output()[i]));
-      if (values.back() != arithmetic_.expected(slice, i)) throw Trouble{fmt::format("rank {}'s element {} is wrong", rank, i)};
+      if (values.back() != arithmetic_.expected(slice, i))
+        throw Trouble{fmt::format("rank {}'s element {} is wrong", rank, i)};
     }
   }
   return values;
@@ -315,8 +266,8 @@ std::vector<std::uint64_t> Interpreter::output(int rank) const {
 
 }  // namespace
 
-Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count, bool in_place,
-              std::uint64_t seed) {
+Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count,
+              bool in_place, std::uint64_t seed) {
   Run run;
   try {
     Interpreter interpreter(schedules, layout, goal, count, in_place, seed);

@@ -18,11 +18,12 @@ struct Run {
   std::vector<std::vector<std::uint64_t>> outputs;  // by rank
 };
 
-// Runs all ranks to the end, choosing at random (by seed) whose step, whose transfer and which part of a transfer comes next:
-// a lent region may be read at any moment between the send and the completion of the receive, a posted region written likewise.
-// Elements are integers combined by a hash that is neither commutative nor associative when goal.order is canonical, and
-// by addition otherwise, so a leaf lost, doubled or out of order shows. Input row 0 and output share memory when in_place.
-Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count, bool in_place,
-              std::uint64_t seed);
+// Runs all ranks to the end, choosing at random (by seed) whose step, whose transfer and which part of a transfer comes
+// next: a lent region may be read at any moment between the send and the completion of the receive, a posted region
+// written likewise, and a message may be buffered on its way. Elements are integers combined by a hash that is neither
+// commutative nor associative when goal.order is canonical, and by addition otherwise, so a leaf lost, doubled or out
+// of order shows. Input row 0 and output share memory when in_place.
+Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count,
+              bool in_place, std::uint64_t seed);
 
 }  // namespace tutti

@@ -11,6 +11,11 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+std::uint64_t read(const Element& element) {
+  if (!element.written) throw Trouble{"memory is read that was never written"};
+  return element.value;
+}
+
 bool Arithmetic::combines() const {
   return goal_.collective == Collective::all_reduce || goal_.collective == Collective::reduce_scatter;
 }
@@ -31,7 +36,8 @@ std::uint64_t Arithmetic::expected(std::size_t slice, std::size_t element) const
   return input(goal_.collective == Collective::broadcast ? goal_.root : static_cast<int>(slice), element);
 }
 
-RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count, bool in_place)
+RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count,
+                       bool in_place)
     : in_place_(in_place) {
   partition_.count = goal.collective == Collective::barrier ? 0 : count;
   partition_.slices = schedule.slices;
@@ -53,15 +59,19 @@ RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goa
 }
 
 std::size_t RankMemory::length(const Region& region) const {
-  if (region.slice >= partition_.slices || region.chunk >= partition_.chunks) throw Trouble{"a region that does not exist"};
+  if (region.slice >= partition_.slices || region.chunk >= partition_.chunks)
+    throw Trouble{"a region that does not exist"};
   return partition_.chunk(region.slice, region.chunk).size();
 }
 
 Elements RankMemory::at(const Region& region) {
   const std::size_t size = length(region);
-  const std::size_t rows = region.space == Space::output ? 1 : region.space == Space::input ? inputs_.size() : scratch_.size();
+  const std::size_t rows = region.space == Space::output  ? 1
+                           : region.space == Space::input ? inputs_.size()
+                                                          : scratch_.size();
   if (region.row >= rows) throw Trouble{"a row that does not exist"};
-  if (region.space == Space::scratch) return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
+  if (region.space == Space::scratch)
+    return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
   std::vector<Element>& whole = region.space == Space::output && !in_place_ ? output_ : inputs_[region.row];
   return Elements(whole).subspan(partition_.chunk(region.slice, region.chunk).begin, size);
 }

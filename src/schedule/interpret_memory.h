@@ -26,6 +26,7 @@ struct Element {
   bool written = false;
 };
 using Elements = std::span<Element>;
+std::uint64_t read(const Element& element);  // throws Trouble where nothing was written
 
 class Arithmetic {
  public:
@@ -57,7 +58,7 @@ class RankMemory {
  private:
   Partition partition_;
   bool in_place_;
-  std::size_t scratch_stride_ = 0;  // elements from chunk to chunk
+  std::size_t scratch_stride_ = 0;                      // elements from chunk to chunk
   std::vector<std::vector<Element>> inputs_, scratch_;  // by row
   std::vector<Element> output_;                         // unused in place
 };

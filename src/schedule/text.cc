@@ -16,7 +16,9 @@ std::string_view name_of(Space space) {
   return "unknown";
 }
 
-std::string counted(int count, std::string_view thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
+std::string counted(int count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
 
 std::string source_text(const Source& source, const Region& to) {
   if (source.peer == kLocal) return to_text(source.region);
@@ -73,16 +75,16 @@ std::string_view to_string(StepKind kind) {
 
 std::string to_text(const Region& region) {
   const bool has_rows = region.space == Space::scratch || region.row != 0;
-  return fmt::format("{}[{}slice {} chunk {}]", name_of(region.space), has_rows ? fmt::format("row {} ", region.row) : "",
-                     region.slice, region.chunk);
+  return fmt::format("{}[{}slice {} chunk {}]", name_of(region.space),
+                     has_rows ? fmt::format("row {} ", region.row) : "", region.slice, region.chunk);
 }
 
 std::string to_text(std::span<const Schedule> schedules) {
   std::string text;
   for (const Schedule& schedule : schedules) {
     text += fmt::format("rank {} of {}: {} x {}, {}\n", schedule.rank, schedules.size(),
-                        counted(schedule.slices, schedule.exact_slices ? "exact slice" : "slice"), counted(schedule.chunks, "chunk"),
-                        counted(schedule.scratch_rows, "scratch row"));
+                        counted(schedule.slices, schedule.exact_slices ? "exact slice" : "slice"),
+                        counted(schedule.chunks, "chunk"), counted(schedule.scratch_rows, "scratch row"));
     for (const Step& step : schedule.steps) text += "  " + step_text(schedule, step) + "\n";
   }
   return text;

@@ -7,9 +7,10 @@
 //     receive output[slice 1 chunk 0] from 1
 //     wait_receive 1 from 1
 //
-// One line a schedule or a step; `#` opens a comment, blank lines and indentation say nothing. The grammar:
+// One line a schedule or a step; `#` opens a comment, blank lines and indentation say nothing, and
+// "1 slice" is as good as "1 slices". The grammar:
 //
-//   schedule = "rank" R "of" N ":" S ["exact"] "slices" "x" C "chunks" "," W "scratch rows"     a last "s" may be missing
+//   schedule = "rank" R "of" N ":" S ["exact"] "slices" "x" C "chunks" "," W "scratch rows"
 //   step     = "send" region "to" R | "receive" region "from" R
 //            | region "=" tree | region "=" "finish" "(" tree ")"
 //            | "wait_send" K "to" R | "wait_receive" K "from" R

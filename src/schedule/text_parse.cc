@@ -32,13 +32,14 @@ class Line {
   T number() {
     T value = 0;
     const auto [end, error] = std::from_chars(token_.data(), token_.data() + token_.size(), value);
-    if (error != std::errc() || end != token_.data() + token_.size()) fail(fmt::format("a number up to {}", std::numeric_limits<T>::max()));
+    if (error != std::errc() || end != token_.data() + token_.size())
+      fail(fmt::format("a number up to {}", std::numeric_limits<T>::max()));
     next();
     return value;
   }
   [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("line {}: expected {}, found {}", number_, expected, empty() ? "its end" : fmt::format("'{}'", token_)));
+    throw Error(ErrorCode::invalid_argument, fmt::format("line {}: expected {}, found {}", number_, expected,
+                                                         empty() ? "its end" : fmt::format("'{}'", token_)));
   }
 
  private:

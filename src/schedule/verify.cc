@@ -31,7 +31,8 @@ void check_moved(Execution& execution, std::span<const Schedule> schedules, cons
       }
 }
 
-void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, Proof& proof) {
+void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
+                    Proof& proof) {
   Expressions& expressions = execution.expressions();
   const int canonical = expressions.finish(expressions.canonical(0, layout.leaves()));
   proof.canonical = true;
@@ -43,11 +44,14 @@ void check_combined(Execution& execution, std::span<const Schedule> schedules, c
         const std::string name = output_name(rank, slice, chunk);
         const int found = written_output(execution, rank, slice, chunk);
         if (!expressions.complete(found, layout.leaves()))
-          throw Refutation{fmt::format("{} ends as {}: not every leaf exactly once and then finished", name, expressions.describe(found))};
+          throw Refutation{fmt::format("{} ends as {}: not every leaf exactly once and then finished", name,
+                                       expressions.describe(found))};
         if (first.value_or(found) != found)
-          throw Refutation{fmt::format("{} is combined in another order than the rest of the slice: {}", name, expressions.describe(found))};
+          throw Refutation{fmt::format("{} is combined in another order than the rest of the slice: {}", name,
+                                       expressions.describe(found))};
         if (goal.order == Order::canonical && found != canonical)
-          throw Refutation{fmt::format("{} is not combined in canonical order but as {}", name, expressions.describe(found))};
+          throw Refutation{
+              fmt::format("{} is not combined in canonical order but as {}", name, expressions.describe(found))};
         first = found;
       }
     }

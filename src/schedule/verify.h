@@ -27,21 +27,22 @@ struct Proof {
   bool holds = false;
   std::string reason;      // a sentence for a person when it does not hold: rank, step, what
   bool canonical = false;  // every slice is combined exactly as T says
-  std::vector<Expression> slices;  // the order found, by slice (reductions only; of chunk 0, all chunks being checked equal)
-  int rounds = 0;                  // longest chain of messages
-  std::uint64_t messages = 0;      // over all ranks
+  // The order found, by slice (reductions only). Of chunk 0; all chunks were found equal.
+  std::vector<Expression> slices;
+  int rounds = 0;              // longest chain of messages
+  std::uint64_t messages = 0;  // over all ranks
 };
 
-// schedules[r] is rank r's. Proves, for every interleaving and with no buffering anywhere:
-//   - form: regions, peers and side tables in range; trees well formed; partial and element types agree along each message,
-//     as do slices and chunks; slices, chunks and exact_slices are the same on all ranks;
+// schedules[r] is rank r's. Proves, for every interleaving and however little or much the transports buffer:
+//   - form: regions, peers and side tables in range; trees well formed; partial and element types agree along each
+//     message, as do slices and chunks; slices, chunks and exact_slices are the same on all ranks;
 //   - every message sent is received and the other way round;
 //   - no deadlock;
 //   - no race: a region is never written while it may still be read or written by anyone else (input row 0 and
-//     output being the same memory, as in place), and nothing is still lent when a schedule ends;
+//     output being the same memory, as in place);
 //   - nothing is read that was never written;
-//   - the postcondition: on every rank each required output chunk holds each leaf exactly once (all-gather, broadcast: the
-//     right rank's data), finished exactly once, the same expression on all ranks; with Order::canonical exactly T;
+//   - the postcondition: on every rank each required output chunk holds each leaf exactly once (all-gather, broadcast:
+//     the right rank's data), finished exactly once, the same expression on all ranks; with Order::canonical exactly T;
 //     a barrier: every rank's end happens after every rank's start.
 Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
 

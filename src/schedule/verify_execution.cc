@@ -18,7 +18,11 @@ void join(std::vector<int>& clock, const std::vector<int>& other) {
 }  // namespace
 
 Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal)
-    : schedules_(schedules), layout_(layout), goal_(goal), ranks_(layout.ranks()), channels_(ranks_.size() * ranks_.size()) {
+    : schedules_(schedules),
+      layout_(layout),
+      goal_(goal),
+      ranks_(layout.ranks()),
+      channels_(ranks_.size() * ranks_.size()) {
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     const Schedule& schedule = schedules[rank];
     const int rows = std::max(1, input_rows(layout, goal.collective, rank));
@@ -94,13 +98,16 @@ void Execution::receive(int rank, const Step& step) {
   if (sent) transfer(step.peer, rank, posted);
 }
 
-// The copy of a posted message. It may happen at any moment from here on, and is over when the receiver has waited for it.
+// The copy of a posted message. It may happen at any moment from here on, and is over when the receiver has waited for
+// it.
 void Execution::transfer(int from, int to, Message& message) {
   if (message.from.slice != message.to.slice || message.from.chunk != message.to.chunk)
-    fail(to, message.receive_step, fmt::format("expects {} but rank {} sends {}", to_text(message.to), from, to_text(message.from)));
+    fail(to, message.receive_step,
+         fmt::format("expects {} but rank {} sends {}", to_text(message.to), from, to_text(message.from)));
   if ((message.from.space == Space::scratch) != (message.to.space == Space::scratch))
-    fail(to, message.receive_step, fmt::format("{} cannot hold rank {}'s {}: only one of them holds partial results",
-                                               to_text(message.to), from, to_text(message.from)));
+    fail(to, message.receive_step,
+         fmt::format("{} cannot hold rank {}'s {}: only one of them holds partial results", to_text(message.to), from,
+                     to_text(message.from)));
   store({message.to, to, message.receive_step, true, &message, from}, message.value, message.clock);
   give_back(from, to, message);
 }
@@ -162,11 +169,13 @@ bool Execution::reduce(int rank, const Step& step) {
 
 int Execution::take(int rank, const Source& source, const Message& message) const {
   if (message.from.slice != source.region.slice || message.from.chunk != source.region.chunk)
-    fail(rank, ranks_[rank].next, fmt::format("expects slice {} chunk {} but rank {} sends {}", source.region.slice,
-                                              source.region.chunk, source.peer, to_text(message.from)));
+    fail(rank, ranks_[rank].next,
+         fmt::format("expects slice {} chunk {} but rank {} sends {}", source.region.slice, source.region.chunk,
+                     source.peer, to_text(message.from)));
   if (source.partial != (message.from.space == Space::scratch))
-    fail(rank, ranks_[rank].next, fmt::format("expects {} but rank {} sends {}", source.partial ? "partial results" : "elements",
-                                              source.peer, to_text(message.from)));
+    fail(rank, ranks_[rank].next,
+         fmt::format("expects {} but rank {} sends {}", source.partial ? "partial results" : "elements", source.peer,
+                     to_text(message.from)));
   return message.value;
 }
 
@@ -219,7 +228,8 @@ int Execution::load(const Access& access) {
     const bool by_leaf = is_reduction(goal_.collective);
     const int original = expressions_.leaf(by_leaf ? layout_.first_leaf[access.rank] + region.row : access.rank);
     if (from.value && from.value->expression != original)
-      fail(access.rank, access.step, to_text(region) + " is read after it was overwritten: in place it is the output's memory");
+      fail(access.rank, access.step,
+           to_text(region) + " is read after it was overwritten: in place it is the output's memory");
     return original;
   }
   if (!from.value) fail(access.rank, access.step, to_text(region) + " is read before anything was written there");
@@ -232,14 +242,15 @@ void Execution::store(const Access& access, int expression, const Clock& start) 
   if (goal_.collective == Collective::barrier) return;
   Cell& to = cell(access.rank, access.region);
   if (to.written) check_order(*to.written, access, start);
-  for (const Access& read : to.read) {
-    // A reduce combines element by element, so it may overwrite its own source.
-    const bool own_source = read.message == nullptr && access.message == nullptr && read.step == access.step;
-    if (!own_source) check_order(read, access, start);
-  }
+  for (const Access& read : to.read)
+    if (read.step != access.step) check_order(read, access, start);  // a reduce may overwrite its own source
   to.read.clear();
   to.written = access;
   to.value = Value{expression, access.region.slice};
+}
+
+void Execution::check_order(const Access& earlier, const Access& later, const Clock& later_start) const {
+  if (!ended_before(earlier, later_start)) race(earlier, later);
 }
 
 bool Execution::ended_before(const Access& access, const Clock& start) {
@@ -247,45 +258,6 @@ bool Execution::ended_before(const Access& access, const Clock& start) {
   const Message& message = *access.message;
   if (access.write) return start[access.rank] > message.receiver_done;
   return start[access.rank] > message.sender_done || start[access.peer] > message.receiver_done;
-}
-
-void Execution::check_order(const Access& earlier, const Access& later, const Clock& later_start) const {
-  if (ended_before(earlier, later_start)) return;
-  const auto party = [](const Access& access) {
-    return access.message ? fmt::format("rank {}", access.peer) : std::string("this rank");
-  };
-  const StepKind kind = schedules_[earlier.rank].steps[earlier.step].kind;
-  fail(later.rank, later.step,
-       fmt::format("{} {} {} by {} while {} may still be {} {} (step {}, {})", to_text(later.region),
-                   later.message ? "may be" : "is", later.write ? "written" : "read", party(later), party(earlier),
-                   earlier.write ? "writing" : "reading", to_text(earlier.region), earlier.step, to_string(kind)));
-}
-
-std::string Execution::waits_for(int rank, int& peer) {
-  const Rank& self = ranks_[rank];
-  const Step& step = schedules_[rank].steps[self.next];
-  peer = step.kind == StepKind::reduce ? schedules_[rank].sources_of(step)[self.arrived.size()].peer : step.peer;
-  const std::string here = where(rank, self.next, step.kind);
-  if (step.kind == StepKind::wait_send)
-    return fmt::format("{} waits for rank {} to take message {}", here, peer, channel(rank, peer).taken);
-  const std::size_t number = step.kind == StepKind::reduce ? channel(peer, rank).received : step.message - 1;
-  return fmt::format("{} waits for {} {} from rank {}", here, step.kind == StepKind::reduce ? "message" : "posted receive", number,
-                     peer);
-}
-
-// Messages sent equal messages received, so whoever is waited for has not ended either: the chain runs into a cycle.
-void Execution::deadlock() {
-  int rank = 0;
-  while (ranks_[rank].next == static_cast<int>(schedules_[rank].steps.size())) ++rank;
-  std::string reason = "deadlock: ";
-  std::vector<bool> named(ranks_.size(), false);
-  for (int count = 0; !named[rank]; ++count) {
-    named[rank] = true;
-    const std::string waits = waits_for(rank, rank);
-    if (count < 3) reason += (count > 0 ? "; " : "") + waits;
-    if (count == 3) reason += "; and so on";
-  }
-  throw Refutation{reason};
 }
 
 std::optional<int> Execution::output(int rank, int slice, int chunk) {
@@ -304,10 +276,6 @@ int Execution::rounds() const {
   int most = 0;
   for (const Rank& rank : ranks_) most = std::max(most, rank.rounds);
   return most;
-}
-
-void Execution::fail(int rank, int step, const std::string& what) const {
-  throw Refutation{where(rank, step, schedules_[rank].steps[step].kind) + ": " + what};
 }
 
 }  // namespace tutti

@@ -1,11 +1,12 @@
 // One maximal execution of all ranks, with nothing buffered, in symbols.
 //
-// Matching is by order alone, so every interleaving sends the same messages and one execution decides deadlock and results
-// for all, provided that no two accesses to one memory cell race. Races are found on the way by vector clocks: each access
-// lasts from a start to an end, and the end of the earlier must happen before the start of the later.
+// Matching is by order alone, so every interleaving sends the same messages and one execution decides deadlock and
+// results for all, provided that no two accesses to one memory cell race. Races are found on the way by vector clocks:
+// each access lasts from a start to an end, and the end of the earlier must happen before the start of the later.
 //
-// Messages order events; waiting for a loan to return does not, beyond the end of that one loan: a transport that buffers
-// returns it before the peer has come that far. So the proof holds for transports that buffer and for those that do not.
+// Messages order events; waiting for a loan to return does not, beyond the end of that one loan: a transport that
+// buffers returns it before the peer has come that far. So the proof holds for transports that buffer and for those
+// that do not.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,9 @@ class Execution {
 
   // After run().
   std::optional<int> output(int rank, int slice, int chunk);  // the expression that lies there, if anything was written
-  bool happened_after_all_starts(int rank) const;                   // did rank's end?
+  bool happened_after_all_starts(int rank) const;             // did rank's end?
   Expressions& expressions() { return expressions_; }
-  int rounds() const;              // the longest chain of messages
+  int rounds() const;  // the longest chain of messages
   std::uint64_t messages() const { return messages_; }
 
  private:
@@ -53,7 +54,8 @@ class Execution {
     int value = 0;
     int receive_step = kNotYet;  // stays so where a reduce takes it
     bool taken = false;
-    // After this step of the sender the loan of `from` is over; after this one of the receiver those of `from` and `to`.
+    // After this step of the sender the loan of `from` is over; after this one of the receiver those of `from` and
+    // `to`.
     int sender_done = kNotYet, receiver_done = kNotYet;
   };
   struct Channel {  // from one rank to another
@@ -101,6 +103,7 @@ class Execution {
   int load(const Access& access);
   void store(const Access& access, int expression, const Clock& start);
   void check_order(const Access& earlier, const Access& later, const Clock& later_start) const;
+  [[noreturn]] void race(const Access& earlier, const Access& later) const;
   [[noreturn]] void fail(int rank, int step, const std::string& what) const;
   std::string waits_for(int rank, int& peer);
   [[noreturn]] void deadlock();

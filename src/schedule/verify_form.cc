@@ -56,8 +56,11 @@ class FormCheck {
   }
 
   void check_region(const Region& region) const {
-    const int rows = region.space == Space::input ? input_rows_ : region.space == Space::output ? 1 : schedule_.scratch_rows;
-    if (region.space > Space::scratch || region.row >= rows || region.slice >= schedule_.slices || region.chunk >= schedule_.chunks)
+    const int rows = region.space == Space::input    ? input_rows_
+                     : region.space == Space::output ? 1
+                                                     : schedule_.scratch_rows;
+    if (region.space > Space::scratch || region.row >= rows || region.slice >= schedule_.slices ||
+        region.chunk >= schedule_.chunks)
       fail(to_text(region) + " does not exist");
     const bool own = region.slice == schedule_.rank;
     if (goal_.collective == Collective::all_gather && region.space == Space::input && !own)
@@ -72,13 +75,15 @@ class FormCheck {
 
   void check_wait(const Step& step, std::uint32_t posted, const char* verb) const {
     if (step.message > posted)
-      fail(fmt::format("waits for {} messages, but only {} were {} rank {} before it", step.message, posted, verb, step.peer));
+      fail(fmt::format("waits for {} messages, but only {} were {} rank {} before it", step.message, posted, verb,
+                       step.peer));
   }
 
   void check_reduce(const Step& step) {
     check_writable(step.region);
     if (step.source_count == 0) fail("has no sources");
-    if (std::uint64_t{step.first_source} + step.source_count > schedule_.sources.size()) fail("its sources are outside the table");
+    if (std::uint64_t{step.first_source} + step.source_count > schedule_.sources.size())
+      fail("its sources are outside the table");
     int depth = 0;
     for (const Source& source : schedule_.sources_of(step)) {
       check_source(source, step.region);
@@ -99,7 +104,8 @@ class FormCheck {
       ++received[source.peer];
     }
     if (source.region.slice != to.slice || source.region.chunk != to.chunk)
-      fail(fmt::format("source {} and result {} are different parts of the message", to_text(source.region), to_text(to)));
+      fail(fmt::format("source {} and result {} are different parts of the message", to_text(source.region),
+                       to_text(to)));
   }
 
   // Scratch holds what is unfinished; output what is finished or was never combined.
@@ -128,7 +134,8 @@ void check_frame(std::span<const Schedule> schedules, const Layout& layout, cons
   for (int rank = 0; rank < ranks; ++rank) {
     const Schedule& schedule = schedules[rank];
     if (schedule.rank != rank) throw Refutation{fmt::format("schedule {} says it is rank {}'s", rank, schedule.rank)};
-    if (schedule.slices != first.slices || schedule.chunks != first.chunks || schedule.exact_slices != first.exact_slices)
+    if (schedule.slices != first.slices || schedule.chunks != first.chunks ||
+        schedule.exact_slices != first.exact_slices)
       throw Refutation{fmt::format("rank {} cuts messages otherwise than rank 0", rank)};
   }
   if (first.slices < 1 || first.chunks < 1) throw Refutation{"there must be at least one slice and one chunk"};
@@ -150,8 +157,8 @@ void check_form(std::span<const Schedule> schedules, const Layout& layout, const
   for (int from = 0; from < layout.ranks(); ++from)
     for (int to = 0; to < layout.ranks(); ++to)
       if (checks[from].sent[to] != checks[to].received[from])
-        throw Refutation{fmt::format("rank {} sends {} messages to rank {}, which receives {} from it", from, checks[from].sent[to],
-                                     to, checks[to].received[from])};
+        throw Refutation{fmt::format("rank {} sends {} messages to rank {}, which receives {} from it", from,
+                                     checks[from].sent[to], to, checks[to].received[from])};
 }
 
 }  // namespace tutti

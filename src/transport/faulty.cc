@@ -28,6 +28,9 @@ class FaultyChannel final : public Channel {
   }
 
   void receive(const Tag& tag, std::byte* data, std::size_t bytes) override { open().receive(tag, data, bytes); }
+  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override {
+    open().receive_at(message, tag, data, bytes);
+  }
   std::uint64_t received() override { return shown_later(received_, open().received()); }
 
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override {
@@ -78,8 +81,8 @@ class FaultyChannel final : public Channel {
   const bool& awake_;
   std::mt19937_64 random_;
   const int peer_;
-  std::uint64_t messages_ = 0;  // sent through this end
-  std::uint64_t views_ = 0;     // released in full
+  std::uint64_t messages_ = 0;            // sent through this end
+  std::uint64_t views_ = 0;               // released in full
   std::optional<std::size_t> view_left_;  // bytes not yet released, while there is a view
   Count sent_, received_, viewed_;
 };

@@ -1,5 +1,5 @@
-// A transport that misbehaves within its contract, and where asked beyond it: for tests of whatever stands on transports.
-// The same seed and the same calls give the same faults.
+// A transport that misbehaves within its contract, and where asked beyond it: for tests of whatever stands on
+// transports. The same seed and the same calls give the same faults.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Faults {
   std::optional<std::uint64_t> flip_tag_at;  // this message is sent with one bit of its tag flipped
 };
 
-// Passes everything on to `inner`, which must outlive it. Between before_sleep() and after_sleep() nothing is hidden: no one would ring
-// for it later.
+// Passes everything on to `inner`, which must outlive it. Between before_sleep() and after_sleep() nothing is hidden:
+// no one would ring for it later.
 class FaultyTransport final : public Transport {
  public:
   FaultyTransport(Transport& inner, const Faults& faults) : inner_(inner), faults_(faults) {}

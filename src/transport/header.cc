@@ -5,7 +5,8 @@ namespace {
 
 constexpr std::uint16_t kData = 0;
 
-// Integers are taken apart byte by byte, so that the format does not depend on the machine; compilers make it one store.
+// Integers are taken apart byte by byte, so that the format does not depend on the machine; compilers make it one
+// store.
 template <class T>
 void put(std::byte* at, T value) {
   for (std::size_t i = 0; i < sizeof(T); ++i) at[i] = static_cast<std::byte>(value >> (8 * i));

@@ -29,8 +29,8 @@ void add(int epoll, int fd, std::uint32_t events) {
 Sleeper::Sleeper() : epoll_(epoll_create1(EPOLL_CLOEXEC)), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   try {
     if (epoll_ < 0 || bell_ < 0) {
-      throw Error(ErrorCode::system, std::string("cannot make an epoll set and an eventfd (raise `ulimit -n`?): ") +
-                                         std::strerror(errno));
+      throw Error(ErrorCode::system,
+                  std::string("cannot make an epoll set and an eventfd (raise `ulimit -n`?): ") + std::strerror(errno));
     }
     add(epoll_, bell_, EPOLLIN);
   } catch (...) {

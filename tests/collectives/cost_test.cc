@@ -60,14 +60,15 @@ void expect_bound(const std::string& formula, int n, int chunks, double found, c
 }
 
 int messages_sent(const Schedule& schedule) {
-  return static_cast<int>(
-      std::count_if(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) { return step.kind == StepKind::send; }));
+  return static_cast<int>(std::count_if(schedule.steps.begin(), schedule.steps.end(),
+                                        [](const Step& step) { return step.kind == StepKind::send; }));
 }
 
 // In units of the whole message.
 double message_parts_sent(const Schedule& schedule) {
   const std::size_t count = 60 * schedule.slices;
-  const Partition partition{.count = count, .slices = std::size_t(schedule.slices), .chunks = std::size_t(schedule.chunks)};
+  const Partition partition{
+      .count = count, .slices = std::size_t(schedule.slices), .chunks = std::size_t(schedule.chunks)};
   std::size_t elements = 0;
   for (const Step& step : schedule.steps)
     if (step.kind == StepKind::send) elements += partition.chunk(step.region.slice, step.region.chunk).size();
@@ -92,8 +93,10 @@ TEST(Readme, SaysWhatTheHeadOfEachFileSays) {
   for (const auto& row : table()) {
     const std::string path = row.at("collective") + "/" + row.at("algorithm") + ".cc";
     const std::vector<std::string> lines = lines_of(kSources + "/" + path);
-    for (const auto& [column, head] : {std::pair{"messages", "// Messages: "}, {"bytes", "// Bytes:    "}, {"rounds", "// Rounds:   "}})
-      EXPECT_EQ(std::count(lines.begin(), lines.end(), head + row.at(column)), 1) << path << " lacks: " << head << row.at(column);
+    for (const auto& [column, head] :
+         {std::pair{"messages", "// Messages: "}, {"bytes", "// Bytes:    "}, {"rounds", "// Rounds:   "}})
+      EXPECT_EQ(std::count(lines.begin(), lines.end(), head + row.at(column)), 1)
+          << path << " lacks: " << head << row.at(column);
   }
 }
 
@@ -123,7 +126,8 @@ TEST(Catalogue, TakesTheRoundsThatItClaims) {
       const Proof proof = verify(build_all(entry, layout, {}), layout, goal_of(entry));
       ASSERT_TRUE(proof.holds) << proof.reason;
       expect_bound(rows[i].at("rounds"), n, 1, proof.rounds, in_words(entry, n, 1) + ": rounds");
-      expect_bound(rows[i].at("messages"), n, 1, static_cast<double>(proof.messages), in_words(entry, n, 1) + ": messages proven");
+      expect_bound(rows[i].at("messages"), n, 1, static_cast<double>(proof.messages),
+                   in_words(entry, n, 1) + ": messages proven");
     }
   }
 }
@@ -137,7 +141,8 @@ TEST(Catalogue, SendsNothingWhenAlone) {
 
 TEST(RecursiveDoublingAllReduce, SendsLogNTimesTheMessageOnPowersOfTwo) {
   for (int n = 2; n <= 64; n *= 2)
-    for (const Schedule& schedule : build_all(*find_algorithm(Collective::all_reduce, Algorithm::recursive_doubling), Layout::of(n), {}))
+    for (const Schedule& schedule :
+         build_all(*find_algorithm(Collective::all_reduce, Algorithm::recursive_doubling), Layout::of(n), {}))
       EXPECT_EQ(1 << messages_sent(schedule), n);
 }
 
@@ -148,7 +153,8 @@ int messages_combined(const Schedule& schedule) {
 
 TEST(SlicedTreeReduceScatter, EachRankSendsEachSliceOnceAndReceivesAtMostHalfAsManyAgain) {
   for (int n = 2; n <= 48; ++n)
-    for (const Schedule& schedule : build_all(*find_algorithm(Collective::reduce_scatter, Algorithm::sliced_tree), Layout::of(n), {})) {
+    for (const Schedule& schedule :
+         build_all(*find_algorithm(Collective::reduce_scatter, Algorithm::sliced_tree), Layout::of(n), {})) {
       std::vector<int> sent(n, 0);
       for (const Step& step : schedule.steps)
         if (step.kind == StepKind::send) ++sent[step.region.slice];

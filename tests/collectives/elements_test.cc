@@ -1,4 +1,5 @@
-// The algorithms on real elements, under an adversary who chooses when what moves: lengths that do not divide, in place or not.
+// The algorithms on real elements, under an adversary who chooses when what moves: lengths that do not divide, in place
+// or not.
 #include <gtest/gtest.h>
 
 #include "collectives/sweep.h"
@@ -7,13 +8,14 @@
 namespace tutti {
 namespace {
 
-void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count, std::uint64_t seed) {
+void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count,
+                  std::uint64_t seed) {
   const std::vector<Schedule> schedules = build_all(entry, layout, message);
   for (const bool in_place : {false, true}) {
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
-    EXPECT_EQ(run.trouble, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, root "
-                               << message.root << ", " << message.chunks << " chunks, " << count << " elements"
-                               << (in_place ? ", in place" : "") << ", seed " << seed;
+    EXPECT_EQ(run.trouble, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
+                               << " leaves, root " << message.root << ", " << message.chunks << " chunks, " << count
+                               << " elements" << (in_place ? ", in place" : "") << ", seed " << seed;
   }
 }
 
@@ -34,7 +36,8 @@ TEST(Catalogue, GivesTheRightElementsForLeavesSpreadInAnyWay) {
     if (!entry.several_leaves || !is_reduction(entry)) continue;
     for (int i = 0; i < 60; ++i) {
       const int n = 1 + static_cast<int>(random() % 7), leaves = 1 + static_cast<int>(random() % 19);
-      expect_right(entry, random_layout(n, leaves, random), {.chunks = entry.pipelined ? 1 + i % 3 : 1}, random() % 30, i);
+      expect_right(entry, random_layout(n, leaves, random), {.chunks = entry.pipelined ? 1 + i % 3 : 1}, random() % 30,
+                   i);
     }
   }
 }
@@ -50,7 +53,8 @@ TEST(Catalogue, GivesTheSameBitsWhateverTheCanonicalAlgorithmAndTheSpreadOfLeave
       const auto run = interpret(build_all(entry, layout, {}), layout, goal_of(entry), 23, false, n);
       ASSERT_EQ(run.trouble, "") << name_of(entry);
       if (first.empty()) first = run.outputs[0];
-      for (const auto& output : run.outputs) EXPECT_EQ(output, first) << name_of(entry) << " on " << layout.ranks() << " ranks";
+      for (const auto& output : run.outputs)
+        EXPECT_EQ(output, first) << name_of(entry) << " on " << layout.ranks() << " ranks";
     }
   }
 }

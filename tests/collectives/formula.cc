@@ -22,9 +22,12 @@ class Parser {
   double sum() {
     double value = product();
     for (;;) {
-      if (take("+")) value += product();
-      else if (take("-")) value -= product();
-      else return value;
+      if (take("+"))
+        value += product();
+      else if (take("-"))
+        value -= product();
+      else
+        return value;
     }
   }
 
@@ -34,10 +37,14 @@ class Parser {
   double product() {
     double value = factor();
     for (;;) {
-      if (take("*")) value *= factor();
-      else if (take("/")) value /= factor();
-      else if (at_end() || std::string_view("+-)").find(text_.front()) != std::string_view::npos) return value;
-      else value *= factor();
+      if (take("*"))
+        value *= factor();
+      else if (take("/"))
+        value /= factor();
+      else if (at_end() || std::string_view("+-)").find(text_.front()) != std::string_view::npos)
+        return value;
+      else
+        value *= factor();
     }
   }
 

@@ -1,5 +1,5 @@
-// The catalogue's schedules damaged at random: whatever the interpreter can drive to a wrong result, a race or a deadlock, the
-// verifier must have rejected. TUTTI_MUTATION_ROUNDS=100 hunts longer.
+// The catalogue's schedules damaged at random: whatever the interpreter can drive to a wrong result, a race or a
+// deadlock, the verifier must have rejected. TUTTI_MUTATION_ROUNDS=100 hunts longer.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -29,7 +29,8 @@ std::string trouble_under_some_seed(const std::vector<Schedule>& mutant, const L
   return {};
 }
 
-void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::uint64_t seed, Tally& tally) {
+void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::uint64_t seed,
+                Tally& tally) {
   const Goal goal = goal_of(entry, message.root);
   const std::vector<Schedule> schedules = build_all(entry, layout, message);
   std::vector<Schedule> mutant = schedules;
@@ -37,8 +38,9 @@ void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message
   if (mutant == schedules) return;
   const Proof proof = verify(mutant, layout, goal);
   const std::string trouble = trouble_under_some_seed(mutant, layout, goal);
-  EXPECT_TRUE(trouble.empty() || !proof.holds) << name_of(entry) << " on " << layout.ranks() << " ranks with " << layout.leaves()
-                                               << " leaves, mutant " << seed << " (" << change << "): " << trouble;
+  EXPECT_TRUE(trouble.empty() || !proof.holds)
+      << name_of(entry) << " on " << layout.ranks() << " ranks with " << layout.leaves() << " leaves, mutant " << seed
+      << " (" << change << "): " << trouble;
   ++(proof.holds ? tally.accepted : tally.rejected);
   if (!trouble.empty()) ++tally.broken;
 }

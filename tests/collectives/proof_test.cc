@@ -37,7 +37,8 @@ TEST(Catalogue, KeepsTheCanonicalOrderExactlyWhereItSaysSo) {
 TEST(Ring, KeepsTheCanonicalOrderOnTwoRanks) {
   for (Collective collective : {Collective::all_reduce, Collective::reduce_scatter})
     for (int n : {1, 2})
-      EXPECT_TRUE(prove(*find_algorithm(collective, Algorithm::ring), Layout::of(n), {.chunks = 3}, Order::canonical).holds)
+      EXPECT_TRUE(
+          prove(*find_algorithm(collective, Algorithm::ring), Layout::of(n), {.chunks = 3}, Order::canonical).holds)
           << to_string(collective) << " on " << n;
 }
 

@@ -22,7 +22,8 @@ void expect_peers_in_turn(const Schedule& schedule, std::size_t first, StepKind 
 
 TEST(TwoShotAllReduce, IsOnePassOverAllInputsWithItsSendsRightBehind) {
   for (int n : {2, 3, 8})
-    for (const Schedule& schedule : build_all(*find_algorithm(Collective::all_reduce, Algorithm::two_shot), Layout::of(n), {})) {
+    for (const Schedule& schedule :
+         build_all(*find_algorithm(Collective::all_reduce, Algorithm::two_shot), Layout::of(n), {})) {
       ASSERT_EQ(schedule.steps.size(), 3 * (n - 1) + 1u);
       EXPECT_EQ(schedule.scratch_rows, 0);
       expect_peers_in_turn(schedule, 0, StepKind::send, n);
@@ -40,7 +41,8 @@ TEST(TwoShotAllReduce, IsOnePassOverAllInputsWithItsSendsRightBehind) {
 }
 
 TEST(BinomialTreeAllReduce, CombinesAllThatARankHoldsInOnePass) {
-  const auto schedules = build_all(*find_algorithm(Collective::all_reduce, Algorithm::binomial_tree), Layout::of(8), {});
+  const auto schedules =
+      build_all(*find_algorithm(Collective::all_reduce, Algorithm::binomial_tree), Layout::of(8), {});
   ASSERT_EQ(schedules[0].sources.size(), 4u);  // its own, and those of 1, 2 and 4
   EXPECT_EQ(schedules[0].steps[0].source_count, 4);
   EXPECT_EQ(schedules[1].sources.size(), 0u);  // a leaf only sends
@@ -63,13 +65,16 @@ TEST(Catalogue, RefusesInWordsWhatItDoesNotTake) {
   descending.first_leaf = {0, 2, 1, 5};
   empty.first_leaf = {0, 0, 0, 0};
   short_map.first_leaf = {0, 3};
-  const auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto says = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   for (const AlgorithmEntry& entry : catalogue()) {
     const std::string uneven_refused = refusal(entry, 0, uneven, {});
     if (entry.several_leaves)
       EXPECT_EQ(uneven_refused, "") << name_of(entry);
     else
-      EXPECT_TRUE(says(uneven_refused, "exactly one leaf a rank, but rank 0 holds 2")) << name_of(entry) << uneven_refused;
+      EXPECT_TRUE(says(uneven_refused, "exactly one leaf a rank, but rank 0 holds 2"))
+          << name_of(entry) << uneven_refused;
     EXPECT_TRUE(says(refusal(entry, 0, descending, {}), "ascend")) << name_of(entry);
     EXPECT_TRUE(says(refusal(entry, 0, short_map, {}), "needs 4 entries")) << name_of(entry);
     EXPECT_TRUE(says(refusal(entry, 0, empty, {}), "leaves; got 0")) << name_of(entry);
@@ -83,7 +88,8 @@ TEST(Catalogue, RefusesInWordsWhatItDoesNotTake) {
 }
 
 TEST(TwoShotAllReduce, RefusesMorePartialResultsThanCanBeNumbered) {
-  // Rank 1 holds all leaves but the first and the last: 16 nodes of T that are no leaves, for each of the other ranks' slices.
+  // Rank 1 holds all leaves but the first and the last: 16 nodes of T that are no leaves, for each of the other ranks'
+  // slices.
   Layout layout = Layout::of(4200);
   std::fill(layout.first_leaf.begin() + 2, layout.first_leaf.end(), 1023);
   layout.first_leaf.back() = 1024;

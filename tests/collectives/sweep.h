@@ -47,8 +47,8 @@ inline Proof prove(const AlgorithmEntry& entry, const Layout& layout, const Mess
 
 inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, const Message& message) {
   const Proof proof = prove(entry, layout, message, goal_of(entry).order);
-  EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, root "
-                           << message.root << ", " << message.chunks << " chunks: " << proof.reason;
+  EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
+                           << " leaves, root " << message.root << ", " << message.chunks << " chunks: " << proof.reason;
 }
 
 }  // namespace tutti

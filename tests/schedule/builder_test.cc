@@ -62,9 +62,10 @@ TEST(Builder, WaitsForAMessageBeforeItsMemoryIsUsed) {
       builder.send(2, kOutput);
     else
       builder.copy(kOutput, kScratch);
-    EXPECT_EQ(built(std::move(builder)), std::string("  receive output[slice 0 chunk 0] from 1\n  wait_receive 1 from 1\n") +
-                                             (send ? "  send output[slice 0 chunk 0] to 2\n"
-                                                   : "  scratch[row 0 slice 0 chunk 0] = output[slice 0 chunk 0]\n"));
+    EXPECT_EQ(built(std::move(builder)),
+              std::string("  receive output[slice 0 chunk 0] from 1\n  wait_receive 1 from 1\n") +
+                  (send ? "  send output[slice 0 chunk 0] to 2\n"
+                        : "  scratch[row 0 slice 0 chunk 0] = output[slice 0 chunk 0]\n"));
   }
 }
 
@@ -73,7 +74,8 @@ TEST(Builder, AnAnswerNeedsNoWaitButAnotherPeersMessageDoes) {
     Builder builder(0, 1);
     builder.send(1, kInput);
     builder.receive(peer, kOutput);
-    EXPECT_EQ(built(std::move(builder)), std::string("  send input[slice 0 chunk 0] to 1\n") + (peer == 1 ? "" : "  wait_send 1 to 1\n") +
+    EXPECT_EQ(built(std::move(builder)), std::string("  send input[slice 0 chunk 0] to 1\n") +
+                                             (peer == 1 ? "" : "  wait_send 1 to 1\n") +
                                              "  receive output[slice 0 chunk 0] from " + std::to_string(peer) + "\n");
   }
 }
@@ -119,7 +121,8 @@ TEST(CanonicalJoins, AreTheTreeOfTheDesign) {
   EXPECT_EQ(tree({0, 1}), "finish(from 0)\n");
   EXPECT_EQ(tree({0, 1, 2, 3}), "finish((from 0 + from 1) + from 2)\n");
   EXPECT_EQ(tree({0, 1, 2, 3, 4, 5}), "finish(((from 0 + from 1) + (from 2 + from 3)) + from 4)\n");
-  EXPECT_EQ(tree({0, 1, 2, 3, 4, 5, 6, 7}), "finish(((from 0 + from 1) + (from 2 + from 3)) + ((from 4 + from 5) + from 6))\n");
+  EXPECT_EQ(tree({0, 1, 2, 3, 4, 5, 6, 7}),
+            "finish(((from 0 + from 1) + (from 2 + from 3)) + ((from 4 + from 5) + from 6))\n");
 }
 
 TEST(CanonicalJoins, TakeWholeSubtreesAsNodes) {

@@ -11,7 +11,11 @@
 namespace tutti {
 namespace {
 
-constexpr CostModel kModel{.alpha_us = 1, .beta_us_per_byte = 0.01, .gamma_us_per_byte = 0.001, .remote_alpha_us = 10, .remote_beta_us_per_byte = 0.1};
+constexpr CostModel kModel{.alpha_us = 1,
+                           .beta_us_per_byte = 0.01,
+                           .gamma_us_per_byte = 0.001,
+                           .remote_alpha_us = 10,
+                           .remote_beta_us_per_byte = 0.1};
 
 TEST(Cost, OfTwoShotOnTwoRanksIsItsFormula) {
   const Example example = two_shot(Layout::of(2), 1);
@@ -28,7 +32,8 @@ TEST(Cost, OfARingIsItsFormula) {
     const Example example = ring(ranks);
     const double slice = 4096.0;
     const Cost cost = price(example.schedules, example.layout, 1024 * ranks, 4, 4, kModel);
-    EXPECT_NEAR(cost.us, 2 * (ranks - 1) * (1 + slice * 0.01) + (ranks - 1) * 2 * slice * 0.001, 1e-6) << ranks << " ranks";
+    EXPECT_NEAR(cost.us, 2 * (ranks - 1) * (1 + slice * 0.01) + (ranks - 1) * 2 * slice * 0.001, 1e-6)
+        << ranks << " ranks";
     EXPECT_EQ(cost.max_bytes_sent, std::size_t(2 * (ranks - 1) * slice));
     EXPECT_EQ(cost.max_messages_sent, 2 * (ranks - 1));
   }

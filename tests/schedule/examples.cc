@@ -6,13 +6,15 @@ namespace tutti {
 namespace {
 
 Region in(int slice, int chunk = 0, int row = 0) {
-  return {Space::input, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
+  return {Space::input, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice),
+          static_cast<std::uint16_t>(chunk)};
 }
 Region out(int slice, int chunk = 0) {
   return {Space::output, 0, static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
 }
 Region scratch(int row, int slice, int chunk = 0) {
-  return {Space::scratch, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
+  return {Space::scratch, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice),
+          static_cast<std::uint16_t>(chunk)};
 }
 
 std::vector<Source> with_joins(std::vector<Source> sources, const std::vector<int>& bounds) {
@@ -65,7 +67,8 @@ std::vector<Region> combine_own_leaves(Builder& builder, const Layout& layout, i
 
 Layout layout_of_leaves(const std::vector<int>& leaves) {
   Layout layout = Layout::of(static_cast<int>(leaves.size()));
-  for (std::size_t rank = 0; rank < leaves.size(); ++rank) layout.first_leaf[rank + 1] = layout.first_leaf[rank] + leaves[rank];
+  for (std::size_t rank = 0; rank < leaves.size(); ++rank)
+    layout.first_leaf[rank + 1] = layout.first_leaf[rank] + leaves[rank];
   return layout;
 }
 
@@ -83,7 +86,8 @@ Example ring(int n) {
       Source own = Builder::local(in(slice));
       own.joins = 1;
       const bool last = step + 2 == n;
-      builder.reduce({Builder::message(previous, in(slice), step > 0), own}, last ? out(slice) : scratch(rows[(step + 1) % 2], slice), last);
+      builder.reduce({Builder::message(previous, in(slice), step > 0), own},
+                     last ? out(slice) : scratch(rows[(step + 1) % 2], slice), last);
     }
     for (int step = 0; step + 1 < n; ++step) {
       builder.send(next, out(slice_at(step - 1 + n)));
@@ -112,7 +116,8 @@ Example two_shot(const Layout& layout, int chunks) {
       for (int peer = 0; peer < n; ++peer) {
         const std::vector<int> theirs = subtree_bounds(layout, peer);
         if (peer == rank)
-          for (const Region& node : combine_own_leaves(builder, layout, rank, rank, chunk)) sources.push_back(Builder::local(node));
+          for (const Region& node : combine_own_leaves(builder, layout, rank, rank, chunk))
+            sources.push_back(Builder::local(node));
         else
           for (std::size_t i = 0; i + 1 < theirs.size(); ++i)
             sources.push_back(Builder::message(peer, in(rank, chunk), theirs[i + 1] - theirs[i] > 1));

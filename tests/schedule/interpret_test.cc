@@ -13,7 +13,8 @@ TEST(Interpret, FindsNoTroubleInCorrectSchedules) {
       for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t(ranks) + 1, std::size_t(ranks) * 5 + 3})
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
           const tutti::Run run = interpret(example.schedules, example.layout, example.goal, count, seed % 2 == 0, seed);
-          EXPECT_EQ(run.trouble, "") << example.name << " on " << ranks << " ranks, " << count << " elements, seed " << seed;
+          EXPECT_EQ(run.trouble, "") << example.name << " on " << ranks << " ranks, " << count << " elements, seed "
+                                     << seed;
         }
 }
 

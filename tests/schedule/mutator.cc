@@ -99,7 +99,8 @@ std::string Mutator::change_finish(Schedule& schedule) {
 }
 
 std::string Mutator::drop_source(Schedule& schedule) {
-  const auto at = pick(schedule, [](const Step& step) { return step.kind == StepKind::reduce && step.source_count > 1; });
+  const auto at =
+      pick(schedule, [](const Step& step) { return step.kind == StepKind::reduce && step.source_count > 1; });
   if (!at) return {};
   Step& step = schedule.steps[*at];
   step.source_count -= 1;

@@ -11,7 +11,8 @@ namespace {
 TEST(Text, RoundTripsEveryExample) {
   for (int ranks = 1; ranks <= 9; ++ranks)
     for (const Example& example : examples(ranks))
-      EXPECT_EQ(parse_schedules(to_text(example.schedules)), example.schedules) << example.name << " on " << ranks << " ranks";
+      EXPECT_EQ(parse_schedules(to_text(example.schedules)), example.schedules)
+          << example.name << " on " << ranks << " ranks";
 }
 
 TEST(Text, ReadsLikeThis) {
@@ -29,7 +30,8 @@ TEST(Text, ReadsLikeThis) {
 TEST(Text, TreesKeepTheirShape) {
   const std::string text =
       "rank 0 of 1: 1 exact slice x 1 chunk, 0 scratch rows\n"
-      "  output[slice 0 chunk 0] = finish(((from 1 + partial from 2) + input[slice 0 chunk 0]) + (from 1 + (from 3 + from 1[slice 2 "
+      "  output[slice 0 chunk 0] = finish(((from 1 + partial from 2) + input[slice 0 chunk 0]) + (from 1 + (from 3 + "
+      "from 1[slice 2 "
       "chunk 0])))\n";
   const std::vector<Schedule> schedules = parse_schedules(text);
   EXPECT_EQ(to_text(schedules), text);
@@ -53,10 +55,13 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_EQ(error("send"), "line 1: expected 'rank', found 'send'");
   EXPECT_EQ(error(header + "\n send output to 1"), "line 3: expected '[', found 'to'");
   EXPECT_EQ(error(header + "push"), "line 2: expected a step, found 'push'");
-  EXPECT_EQ(error(header + "send input[slice 70000 chunk 0] to 1"), "line 2: expected a number up to 65535, found '70000'");
-  EXPECT_EQ(error(header + "output[slice 0 chunk 0] = from 1 + from 2 + from 3"), "line 2: expected nothing more, found '+'");
+  EXPECT_EQ(error(header + "send input[slice 70000 chunk 0] to 1"),
+            "line 2: expected a number up to 65535, found '70000'");
+  EXPECT_EQ(error(header + "output[slice 0 chunk 0] = from 1 + from 2 + from 3"),
+            "line 2: expected nothing more, found '+'");
   EXPECT_EQ(error(header + "output[slice 0 chunk 0] = (from 1"), "line 2: expected ')', found its end");
-  EXPECT_EQ(error("rank 0 of 1: 1 slice x -1 chunks, 0 scratch rows"), "line 1: expected a number up to 2147483647, found '-'");
+  EXPECT_EQ(error("rank 0 of 1: 1 slice x -1 chunks, 0 scratch rows"),
+            "line 1: expected a number up to 2147483647, found '-'");
 }
 
 }  // namespace

@@ -69,11 +69,13 @@ TEST(Verify, RefusesARingWhereTheCanonicalOrderIsAsked) {
   around.goal.order = Order::canonical;
   const Proof proof = verify(around.schedules, around.layout, around.goal);
   EXPECT_FALSE(proof.holds);
-  EXPECT_EQ(proof.reason, "rank 0's output slice 1 chunk 0 is not combined in canonical order but as finish(((1 + 2) + 0))");
+  EXPECT_EQ(proof.reason,
+            "rank 0's output slice 1 chunk 0 is not combined in canonical order but as finish(((1 + 2) + 0))");
 }
 
 TEST(Verify, RanksMayHoldSeveralLeavesOrNone) {
-  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{5}, {3, 2}, {0, 4, 1}, {1, 6, 0, 2}, {2, 2, 2}, {7, 1, 1, 1, 3}}) {
+  for (const std::vector<int>& leaves :
+       std::vector<std::vector<int>>{{5}, {3, 2}, {0, 4, 1}, {1, 6, 0, 2}, {2, 2, 2}, {7, 1, 1, 1, 3}}) {
     const Example example = two_shot(layout_of_leaves(leaves), 2);
     const Proof proof = verify(example.schedules, example.layout, example.goal);
     EXPECT_TRUE(proof.holds && proof.canonical) << proof.reason;
@@ -82,19 +84,24 @@ TEST(Verify, RanksMayHoldSeveralLeavesOrNone) {
 
 TEST(Verify, RefusesMessagesThatDoNotMatch) {
   EXPECT_EQ(reason(kGather), "");
-  expect_reason(replaced(kGather, "receive output[slice 0 chunk 0] from 0", "output[slice 0 chunk 0] = input[slice 0 chunk 0]"),
-                "rank 0 sends 1 messages to rank 1, which receives 0 from it");
-  expect_reason(replaced(kGather, "from 1)", "partial from 1)"), "rank 0, step 0 (reduce): expects partial results but rank 1 sends input");
+  expect_reason(
+      replaced(kGather, "receive output[slice 0 chunk 0] from 0", "output[slice 0 chunk 0] = input[slice 0 chunk 0]"),
+      "rank 0 sends 1 messages to rank 1, which receives 0 from it");
+  expect_reason(replaced(kGather, "from 1)", "partial from 1)"),
+                "rank 0, step 0 (reduce): expects partial results but rank 1 sends input");
 }
 
 TEST(Verify, RefusesLeavesLostDoubledOrUnfinished) {
   expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1"), "not every leaf exactly once");
-  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "(input[slice 0 chunk 0] + input[slice 0 chunk 0]) + from 1"),
+  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1",
+                         "(input[slice 0 chunk 0] + input[slice 0 chunk 0]) + from 1"),
                 "rank 0's output slice 0 chunk 0 ends as finish(((0 + 0) + 1)): not every leaf exactly once");
   expect_reason(replaced(kGather, "finish(input[slice 0 chunk 0] + from 1)", "input[slice 0 chunk 0] + from 1"),
                 "a partial result is stored into the output unfinished");
-  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1 + input[slice 0 chunk 0]"), "canonical order");
-  expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n output[slice 0 chunk 0] = input[slice 0 chunk 0]", "and then finished");
+  expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1 + input[slice 0 chunk 0]"),
+                "canonical order");
+  expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n output[slice 0 chunk 0] = input[slice 0 chunk 0]",
+                "and then finished");
   expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n", "is never written");
 }
 
@@ -109,20 +116,22 @@ TEST(Verify, FindsADeadlockThatOnlyBufferingWouldHide) {
       send input[slice 0 chunk 0] to 0
       wait_send 1 to 0
       output[slice 0 chunk 0] = finish(from 0 + input[slice 0 chunk 0]))",
-                "deadlock: rank 0, step 1 (wait_send) waits for rank 1 to take message 0; rank 1, step 1 (wait_send) waits for rank 0");
+                "deadlock: rank 0, step 1 (wait_send) waits for rank 1 to take message 0; rank 1, step 1 (wait_send) "
+                "waits for rank 0");
 }
 
 TEST(Verify, FindsARaceBetweenALoanAndAWrite) {
   // In place, the input that the peer may still be reading is the output.
-  expect_reason(R"(
+  expect_reason(
+      R"(
     rank 0 of 2: 1 slice x 1 chunk, 0 scratch rows
       send input[slice 0 chunk 0] to 1
       output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)
     rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
       send input[slice 0 chunk 0] to 0
       output[slice 0 chunk 0] = finish(from 0 + input[slice 0 chunk 0]))",
-                "rank 1, step 1 (reduce): output[slice 0 chunk 0] is written by this rank while rank 0 may still be reading "
-                "input[slice 0 chunk 0] (step 0, send)");
+      "rank 1, step 1 (reduce): output[slice 0 chunk 0] is written by this rank while rank 0 may still be reading "
+      "input[slice 0 chunk 0] (step 0, send)");
 }
 
 TEST(Verify, FindsAReadBeforeAMessageIsWaitedFor) {
@@ -147,7 +156,8 @@ TEST(Verify, FindsAReadBeforeAMessageIsWaitedFor) {
 TEST(Verify, AnAnswerMayOverwriteWhatItAnswers) {
   EXPECT_EQ(reason(kGather), "");
   // Not so when it is no answer: rank 0 sends something before it has taken the input.
-  expect_reason(R"(
+  expect_reason(
+      R"(
     rank 0 of 2: 1 slice x 1 chunk, 1 scratch row
       output[slice 0 chunk 0] = input[slice 0 chunk 0]
       send output[slice 0 chunk 0] to 1
@@ -155,15 +165,16 @@ TEST(Verify, AnAnswerMayOverwriteWhatItAnswers) {
     rank 1 of 2: 1 slice x 1 chunk, 0 scratch rows
       send input[slice 0 chunk 0] to 0
       receive output[slice 0 chunk 0] from 0)",
-                "rank 1, step 1 (receive): output[slice 0 chunk 0] may be written by rank 0 while rank 0 may still be reading "
-                "input[slice 0 chunk 0] (step 0, send)",
-                kBroadcast);
+      "rank 1, step 1 (receive): output[slice 0 chunk 0] may be written by rank 0 while rank 0 may still be reading "
+      "input[slice 0 chunk 0] (step 0, send)",
+      kBroadcast);
 }
 
 // A transport that buffers gives memory back early, so a loan's return must not be taken for news of the peer.
 TEST(Verify, TheReturnOfALoanDoesNotOrderOtherAccesses) {
   // Rank 1 reads row 0 of its scratch before rank 2's message may overwrite it only if wait_send told rank 0 of that.
-  expect_reason(R"(
+  expect_reason(
+      R"(
     rank 0 of 3: 1 slice x 1 chunk, 0 scratch rows
       output[slice 0 chunk 0] = input[slice 0 chunk 0]
       send output[slice 0 chunk 0] to 1
@@ -178,11 +189,13 @@ TEST(Verify, TheReturnOfALoanDoesNotOrderOtherAccesses) {
       scratch[row 0 slice 0 chunk 0] = from 0
       output[slice 0 chunk 0] = input[slice 0 chunk 0]
       send scratch[row 0 slice 0 chunk 0] to 1)",
-                "rank 1, step 1 (receive): scratch[row 0 slice 0 chunk 0] may be written by rank 2 while this rank may still be", kBroadcast);
+      "rank 1, step 1 (receive): scratch[row 0 slice 0 chunk 0] may be written by rank 2 while this rank may still be",
+      kBroadcast);
 }
 
 TEST(Verify, RefusesWhatWasNeverWrittenOrIsOverwritten) {
-  expect_reason(replaced(kGather, "finish(input", "finish(output"), "output[slice 0 chunk 0] is read before anything was written there");
+  expect_reason(replaced(kGather, "finish(input", "finish(output"),
+                "output[slice 0 chunk 0] is read before anything was written there");
   expect_reason(R"(
     rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows
       output[slice 0 chunk 0] = finish(input[slice 0 chunk 0])
@@ -198,15 +211,18 @@ TEST(Verify, RefusesWhatWasNeverWrittenOrIsOverwritten) {
 TEST(Verify, RefusesWhatIsOutOfRange) {
   expect_reason(replaced(kGather, "to 1", "to 2"), "rank 0, step 1 (send): rank 2 does not exist");
   expect_reason(replaced(kGather, "to 1", "to 0"), "a rank sends no messages to itself");
-  expect_reason(replaced(kGather, "send output[slice 0", "send output[slice 1"), "output[slice 1 chunk 0] does not exist");
+  expect_reason(replaced(kGather, "send output[slice 0", "send output[slice 1"),
+                "output[slice 1 chunk 0] does not exist");
   expect_reason(replaced(kGather, "receive output", "receive input"), "the caller's input is never written");
-  expect_reason(replaced(kGather, "rank 1 of 2: 1 slice", "rank 1 of 2: 2 slices"), "rank 1 cuts messages otherwise than rank 0");
+  expect_reason(replaced(kGather, "rank 1 of 2: 1 slice", "rank 1 of 2: 2 slices"),
+                "rank 1 cuts messages otherwise than rank 0");
   std::vector<Schedule> schedules = parse_schedules(kGather);
   schedules[0].steps[0].source_count = 3;
   EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("outside the table"), std::string::npos);
   schedules[0].steps[0].source_count = 1;
   schedules[0].sources[0].joins = 1;
-  EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("joins more partial results than there are"), std::string::npos);
+  EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("joins more partial results than there are"),
+            std::string::npos);
   EXPECT_EQ(verify(schedules, Layout::of(3), {}).reason, "there are 2 schedules for 3 ranks");
 }
 
@@ -224,10 +240,12 @@ TEST(Verify, ABarrierNeedsWordFromEveryRank) {
 TEST(Verify, ReduceScatterAndAllGatherKnowWhoseSliceIsWhose) {
   Example scatter = direct_reduce_scatter(3);
   scatter.schedules[1].steps.back().region.slice = 2;
-  EXPECT_NE(verify(scatter.schedules, scatter.layout, scatter.goal).reason.find("the output of a reduce-scatter"), std::string::npos);
+  EXPECT_NE(verify(scatter.schedules, scatter.layout, scatter.goal).reason.find("the output of a reduce-scatter"),
+            std::string::npos);
   Example gather = ring_all_gather(3);
   gather.schedules[1].sources[0].region.slice = 2;
-  EXPECT_NE(verify(gather.schedules, gather.layout, gather.goal).reason.find("the input of an all-gather"), std::string::npos);
+  EXPECT_NE(verify(gather.schedules, gather.layout, gather.goal).reason.find("the input of an all-gather"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -109,6 +109,20 @@ TEST(LineSearch, MeetsTheStrongWolfeConditions) {
   }
 }
 
+TEST(LineSearch, DoesNotSettleInAHigherValley) {
+  const auto two_valleys = [](std::span<const double> w, std::span<double> gradient) {
+    const double x = w[0], a = x * x - 1;
+    gradient[0] = 4 * x * a + 0.3;
+    return a * a + 0.3 * x;
+  };
+  Point from{{-1.2}, {0}, 0};
+  from.loss = two_valleys(from.weights, from.gradient);
+  const double to_the_higher_valley = 0.96 + 1.2;  // its floor is flat, but above where the search starts
+  const auto found = line_search(from, std::vector{1.0}, to_the_higher_valley, two_valleys);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->weights[0], -1.04, 0.05);
+}
+
 TEST(LineSearch, BacksOutOfWhereTheLossIsNotFinite) {
   const auto barrier = [](std::span<const double> w, std::span<double> gradient) {  // x - log x; NaN for x < 0
     gradient[0] = 1 - 1 / w[0];

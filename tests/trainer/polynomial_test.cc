@@ -26,9 +26,11 @@ TEST(Scaling, TakesTheEndsToMinusOneAndOne) {
 }
 
 TEST(Scaling, SurvivesTheLargestDoubles) {
-  const Scaling scaling = Scaling::of(Values{-1.7e308, 1.7e308});
-  EXPECT_EQ(scaling.apply(-1.7e308), -1);
-  EXPECT_EQ(scaling.apply(1.7e308), 1);
+  for (double least : {-1.7e308, 1e308}) {
+    const Scaling scaling = Scaling::of(Values{least, 1.7e308});
+    EXPECT_NEAR(scaling.apply(least), -1, 1e-15);
+    EXPECT_NEAR(scaling.apply(1.7e308), 1, 1e-15);
+  }
 }
 
 TEST(Scaling, RefusesPointsThatAreAllAtOnePlace) { EXPECT_THROW(Scaling::of(Values{2, 2, 2}), Error); }

@@ -15,8 +15,6 @@
 namespace tutti::trainer {
 namespace {
 
-constexpr int kRanks[] = {1, 2, 3, 5, 8, 100};
-
 struct Certified {
   std::vector<double> coefficients;
   double residual_sd = 0;
@@ -44,7 +42,7 @@ void expect_certified(const std::string& name, const TrainOptions& options) {
   const Dataset data = read_csv(NIST_DATA + name + ".csv");
   const Certified expected = certified(name);
   ASSERT_EQ(expected.coefficients.size(), options.degree + 1u);
-  for (int ranks : kRanks) {
+  for (int ranks : {1, 2, 3, 5, 8}) {
     const TrainResult result = train_on(ranks, data, options).front();
     EXPECT_LT(std::abs(result.residual_sd / expected.residual_sd - 1), 1e-11) << ranks;
     for (std::size_t k = 0; k < expected.coefficients.size(); ++k) {
@@ -63,7 +61,7 @@ TEST(Nist, PontiusIsFittedToTheCertifiedValues) { expect_certified("pontius", {.
 
 TEST(Nist, PontiusIsFittedByGradientDescent) {
   const TrainOptions options{.degree = 2, .optimizer = OptimizerKind::sgd};
-  const TrainResult result = train_on(3, read_csv(NIST_DATA "pontius.csv"), options).front();
+  const TrainResult result = train_on(1, read_csv(NIST_DATA "pontius.csv"), options).front();
   const Certified expected = certified("pontius");
   EXPECT_NEAR(result.residual_sd / expected.residual_sd, 1, 1e-9);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(result.coefficients[k] / expected.coefficients[k], 1, 1e-8);
@@ -109,7 +107,7 @@ TEST(Train, EveryOptimizerFindsAnExactParabolaFromMiniBatchesOrAll) {
         TrainOptions{.degree = 2, .optimizer = OptimizerKind::adam},
         TrainOptions{.degree = 2, .basis = Basis::monomial, .optimizer = OptimizerKind::sgd, .steps = 20000},
         TrainOptions{.degree = 2, .optimizer = OptimizerKind::adam, .learning_rate = 0.1, .batch = 4}}) {
-    const TrainResult result = train_on(3, parabola(17), options).front();
+    const TrainResult result = train_on(1, parabola(17), options).front();
     EXPECT_NEAR(result.coefficients[0], 1, 1e-6);
     EXPECT_NEAR(result.coefficients[1], 2, 1e-6);
     EXPECT_NEAR(result.coefficients[2], -3, 1e-6);
@@ -121,6 +119,14 @@ TEST(Train, AMiniBatchStepDoesNotDependOnTheNumberOfRanksBeyondRounding) {
   const TrainResult alone = train_on(1, parabola(17), options).front();
   const TrainResult many = train_on(7, parabola(17), options).front();
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(alone.weights[k], many.weights[k], 1e-12);
+}
+
+TEST(Train, RanksWithoutPointsTakePart) {
+  const auto results = train_on(12, {"line", {1, 2, 3, 4}, {3, 5, 7, 9}}, {.degree = 1});
+  for (const TrainResult& result : results) {
+    EXPECT_NEAR(result.coefficients[0], 1, 1e-14);
+    EXPECT_NEAR(result.coefficients[1], 2, 1e-14);
+  }
 }
 
 TEST(Train, AConstantFitIsTheMeanAndItsStandardDeviation) {
@@ -152,8 +158,12 @@ TEST(Train, ProgressIsReportedAfterEveryStep) {
 TEST(Train, DivergenceIsAnErrorOnEveryRank) {
   std::atomic<int> told = 0;
   ThreadRanks::run(3, [&](GradientSync& sync) {
+    const auto notice = [](const Progress& progress) {
+      EXPECT_LT(progress.step, 200) << "it should have stopped by now";
+    };
     try {
-      train(sync, parabola(17), {.degree = 2, .optimizer = OptimizerKind::sgd, .learning_rate = 1e3});
+      train(sync, parabola(17), {.degree = 2, .optimizer = OptimizerKind::sgd, .learning_rate = 1e3, .steps = 200},
+            notice);
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::invalid_argument);
       EXPECT_TRUE(std::string(error.what()).starts_with("training diverged: the loss is not finite at step "))

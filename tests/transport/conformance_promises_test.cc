@@ -42,7 +42,7 @@ TEST_P(Conformance, ReservedMemoryDelivers) {
       send(*ends.first, message, out);
     }
     wait_until([&] { return ends.second->received() == message + 1 && ends.first->sent() == message + 1; });
-    EXPECT_EQ(in, out);
+    EXPECT_TRUE(same(in, out));
   }
   RecordProperty("offered", offered);
 }
@@ -68,7 +68,7 @@ TEST_P(Conformance, MemoryGivenBackMayBeOverwritten) {
     if (back) out.assign(bytes, std::byte{0xaa});
     receive(*ends.second, message, in);
     wait_until([&] { return ends.first->sent() + ends.second->received() == 2 * (message + 1); });
-    EXPECT_EQ(in, pattern(message, bytes));
+    EXPECT_TRUE(same(in, pattern(message, bytes)));
   }
 }
 
@@ -86,10 +86,11 @@ TEST_P(Conformance, AnUnreadMessageHoldsUpNoOtherCommunicator) {
       receive(channel, in + i, filled);
       busy.progress();
       wait_for(channel, i + 1, i + 1);
-      EXPECT_EQ(filled, pattern(in + i, filled.size()));
+      EXPECT_TRUE(same(filled, pattern(in + i, filled.size())));
     }
   };
-  on_two_threads([&] { side(*unread.first, *other.first, 0, 100); }, [&] { side(*unread.second, *other.second, 100, 0); });
+  on_two_threads([&] { side(*unread.first, *other.first, 0, 100); },
+                 [&] { side(*unread.second, *other.second, 100, 0); });
   EXPECT_EQ(unread.first->sent(), 0u) << "no transport takes 16 MiB that nobody has asked for";
 }
 
@@ -194,13 +195,14 @@ void sleep_until(Transport& transport, Sleeper& sleeper, Channel& channel, const
     const auto start = std::chrono::steady_clock::now();
     if (!ready) sleeper.sleep(std::chrono::seconds(20));
     transport.after_sleep();
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(15)) throw std::runtime_error("a wake-up was lost");
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(15))
+      throw std::runtime_error("a wake-up was lost");
     if (ready) return;
   }
 }
 
 TEST_P(Conformance, ASleeperIsWokenByEveryMessage) {
-  const std::uint64_t turns = GetParam().quick ? 4000 : 1000;
+  const std::uint64_t turns = GetParam().quick ? 2000 : 500;
   Ends ends = open();
   const auto side = [&](int rank, Channel& channel) {
     std::mt19937 random(rank);
@@ -230,7 +232,7 @@ TEST_P(Conformance, SleepersMoveLargeMessagesToTheirEnd) {
       channel.receive(tag_of(0), in.data(), bytes);
       sleep_until(transport, connection_->sleeper(rank), channel,
                   [&] { return channel.received() + channel.sent() == 2 * (turn + 1); });
-      EXPECT_TRUE(in == pattern(1 - rank, bytes));
+      EXPECT_TRUE(same(in, pattern(1 - rank, bytes)));
     }
     channel.send(tag_of(0), out.data(), bytes);
     std::size_t seen = 0;

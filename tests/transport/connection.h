@@ -15,7 +15,8 @@ namespace tutti {
 class Connection {
  public:
   virtual ~Connection() = default;
-  // Rank `side`'s (0 or 1) end of the channel for `communicator`. The two ends may be opened in either order, in one thread.
+  // Rank `side`'s (0 or 1) end of the channel for `communicator`. The two ends may be opened in either order, in one
+  // thread.
   virtual std::unique_ptr<Channel> open(int side, std::uint64_t communicator) = 0;
   virtual Transport& transport(int side) = 0;
   virtual Sleeper& sleeper(int side) = 0;

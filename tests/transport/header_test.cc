@@ -31,15 +31,16 @@ std::string hex(std::span<const std::byte> bytes) {
 // The worked example of the format.
 TEST(Header, LiesInMemoryAsSpecified) {
   EXPECT_EQ(hex(example().encode()),
-            "31495554"                          // magic: "1IUT"
-            "0100"                              // version
-            "0000"                              // kind: data
-            "0807060504030201"                  // communicator
-            "1817161514131211" "2827262524232221"  // tag
-            "0500000000000000"                  // message
-            "0001000000000000"                  // offset
-            "2000000000000000"                  // length
-            "2001000000000000");                // total
+            "31495554"          // magic: "1IUT"
+            "0100"              // version
+            "0000"              // kind: data
+            "0807060504030201"  // communicator
+            "1817161514131211"
+            "2827262524232221"    // tag
+            "0500000000000000"    // message
+            "0001000000000000"    // offset
+            "2000000000000000"    // length
+            "2001000000000000");  // total
 }
 
 TEST(Header, DecodesWhatItEncoded) {

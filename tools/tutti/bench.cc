@@ -58,7 +58,8 @@ std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const
                                    const std::vector<cpu_set_t>& cores) {
   const std::size_t bytes = std::ranges::max(counts) * size_of(options.dtype) * parts_of(options.collective, ranks);
   auto loops = loops_for(options, ranks, bytes);
-  return loops != nullptr ? std::make_unique<Limit>(std::move(loops), cores, options.rounds) : nullptr;
+  if (loops == nullptr) return nullptr;
+  return std::make_unique<Limit>(std::move(loops), cores, options.rounds, static_cast<std::size_t>(options.iterations));
 }
 
 int run_as_threads(const BenchOptions& options) {

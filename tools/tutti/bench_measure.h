@@ -19,7 +19,9 @@ class BenchMemory {
  public:
   BenchMemory() = default;
   BenchMemory(Communicator& world, std::size_t bytes, bool symmetric);  // collective when symmetric
-  std::byte* data() const { return symmetric_.data() != nullptr ? static_cast<std::byte*>(symmetric_.data()) : own_.get(); }
+  std::byte* data() const {
+    return symmetric_.data() != nullptr ? static_cast<std::byte*>(symmetric_.data()) : own_.get();
+  }
 
  private:
   struct Free {
@@ -34,9 +36,9 @@ class Bench {
   // Collective. `max_count` is the largest that measure() will be given. Both references must outlive the object.
   Bench(Communicator& world, const BenchOptions& options, std::size_t max_count);
 
-  // Collective; every rank gets the same row, without a limit. Checks one call on fresh buffers, then times rounds of calls,
-  // then, where repeated calls leave the result as it is, checks again. The row's hash is that of one rank's results if
-  // they are the same on all, otherwise that of all ranks' hashes.
+  // Collective; every rank gets the same row, without a limit. Checks one call on fresh buffers, then times rounds of
+  // calls, then, where repeated calls leave the result as it is, checks again. The row's hash is that of one rank's
+  // results if they are the same on all, otherwise that of all ranks' hashes.
   BenchRow measure(std::size_t count);
 
  private:

@@ -51,7 +51,7 @@ void describe_sizes(CLI::App& parser, BenchOptions& options) {
   parser.add_option("--sizes", options.sizes, "these sizes instead, separated by commas: 0,8,100003,64K")
       ->transform(size)
       ->delimiter(',');
-  parser.add_option("--iterations", options.iterations, "calls a round; 0: a number that suits the size")
+  parser.add_option("--iterations", options.iterations, "calls a round, of the limit's loops too; 0: a number that suits the size")
       ->check(CLI::Range(0, 1'000'000'000));
   parser.add_option("--rounds", options.rounds, "rounds; the median is shown")->check(CLI::Range(1, 100'000));
 }

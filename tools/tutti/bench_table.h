@@ -20,7 +20,8 @@ struct BenchRow {
   std::uint64_t hash = 0;              // of the results; see Bench::measure
 };
 
-// GB/s as in nccl-tests, GB being 10^9 bytes: the message over the time, and what the busiest link of a rank then carries.
+// GB/s as in nccl-tests, GB being 10^9 bytes: the message over the time, and what the busiest link of a rank then
+// carries.
 struct Bandwidth {
   double algorithm = 0, bus = 0;
 };

@@ -37,14 +37,16 @@ std::optional<FloatShape> float_shape(DType dtype) {
   }
 }
 
-// A number between 2^-6 and 2^7 of either sign; rarely a denormal.
-std::uint64_t float_bits(FloatShape shape, std::uint64_t random) {
-  const std::uint64_t fraction = random & ((std::uint64_t{1} << shape.fraction_bits) - 1);
+// A number between 2^-9 and 2^4 of either sign, one in 64 a denormal. Half the elements are made so that half the ranks hold
+// the same large number there, of either sign: where these cancel, the result is what rounding left of the others.
+// random differs from rank to rank, common does not.
+std::uint64_t float_bits(FloatShape shape, std::uint64_t random, std::uint64_t common) {
   const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent_bits - 1)) - 1;
-  const std::uint64_t high = random >> 52;  // 12 bits: sign, denormal or not, magnitude
-  const bool denormal = (high >> 1) % 64 == 0;
-  const std::uint64_t exponent = denormal ? 0 : bias - 6 + (high >> 1) % 13;
-  return ((high & 1) << shape.exponent_bits | exponent) << shape.fraction_bits | fraction;
+  const std::uint64_t sign = random >> 63, draw = random >> 53 & 0x3ff;  // 10 bits
+  const bool denormal = draw % 64 == 0, large = common >> 63 == 1 && (draw & 64) != 0;
+  const std::uint64_t exponent = denormal ? 0 : large ? bias + 13 : bias - 9 + draw % 13;
+  const std::uint64_t fraction = (large ? common : random) & ((std::uint64_t{1} << shape.fraction_bits) - 1);
+  return (sign << shape.exponent_bits | exponent) << shape.fraction_bits | fraction;
 }
 
 template <class Bits>
@@ -52,8 +54,8 @@ void write_bits(std::byte* out, std::size_t first, std::size_t count, DType dtyp
   const auto shape = float_shape(dtype);
   const auto seed = scramble(static_cast<std::uint64_t>(rank) + 1);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t random = scramble(seed + (first + i) % kPeriod * 0x9e3779b97f4a7c15);
-    const auto bits = static_cast<Bits>(shape ? float_bits(*shape, random) : random);
+    const std::uint64_t place = (first + i) % kPeriod * 0x9e3779b97f4a7c15, random = scramble(seed + place);
+    const auto bits = static_cast<Bits>(shape ? float_bits(*shape, random, scramble(place)) : random);
     std::memcpy(out + i * sizeof bits, &bits, sizeof bits);
   }
 }

@@ -14,13 +14,13 @@
 
 namespace tutti::tools {
 
-// Inputs repeat after this many elements: a prime, so that a misplaced chunk never meets the numbers of its right place.
-// It bounds what a check costs: the result of each combining order is worked out for one period only.
+// Inputs repeat after this many elements: a prime, so that a misplaced chunk never meets the numbers of its right
+// place. It bounds what a check costs: the result of each combining order is worked out for one period only.
 inline constexpr std::size_t kPeriod = 65521;
 
 // out[0, count) = elements [first, first + count) of the message that `rank` contributes. A function of (rank, element,
-// dtype) alone. Integers take all values; floating-point numbers have both signs and thirteen binary magnitudes, so that
-// another order of adding shows, and one in 64 is denormal.
+// dtype) alone. Integers take all values; floating-point numbers have both signs and thirteen binary magnitudes, so
+// that another order of adding shows, and one in 64 is denormal.
 void write_input(std::byte* out, std::size_t first, std::size_t count, DType dtype, int rank);
 
 // How the elements of one message must be combined.
@@ -29,8 +29,8 @@ struct CombiningOrder {
   std::vector<Expression> slices;
 };
 
-// What the verifier derives for the schedules that run this call: count as in the call, an algorithm that is not automatic.
-// Throws Error{invalid_argument} when it finds that they do not do what is asked.
+// What the verifier derives for the schedules that run this call: count as in the call, an algorithm that is not
+// automatic. Throws Error{invalid_argument} when it finds that they do not do what is asked.
 CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, int ranks, std::size_t count);
 
 // The right results, worked out by a scalar evaluation of such an order.

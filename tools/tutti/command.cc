@@ -7,8 +7,8 @@
 namespace tutti::tools {
 
 CLI::Validator whole_number(long long least, long long most) {
-  const std::string range = most == std::numeric_limits<long long>::max() ? fmt::format(">= {}", least)
-                                                                          : fmt::format("{}..{}", least, most);
+  const std::string range =
+      most == std::numeric_limits<long long>::max() ? fmt::format(">= {}", least) : fmt::format("{}..{}", least, most);
   const auto complaint = [=](std::string& text) -> std::string {
     long long value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

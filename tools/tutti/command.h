@@ -1,7 +1,8 @@
 // The seam between main.cc and its subcommands: each add_* describes its options to the parser and says what to run.
 //
-// run() returns the exit status: 0 done, 1 the job failed, 2 the command line or its input was wrong. It may throw: main
-// prints "tutti NAME: <what>" on stderr and exits 2 for a UsageError and for Error{invalid_argument, unsupported}, 1 otherwise.
+// run() returns the exit status: 0 done, 1 the job failed, 2 the command line or its input was wrong. It may throw:
+// main prints "tutti NAME: <what>" on stderr and exits 2 for a UsageError and for Error{invalid_argument, unsupported},
+// 1 otherwise.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -24,9 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kGrace = 3s;         // for ranks to notice by themselves: the library tells them within a second
-constexpr auto kTermGrace = 2s;     // between SIGTERM and SIGKILL
-constexpr int kStragglersMs = 1000; // for children of ranks (a `tee`) to end after the last rank has
+constexpr auto kGrace = 3s;          // for ranks to notice by themselves: the library tells them within a second
+constexpr auto kTermGrace = 2s;      // between SIGTERM and SIGKILL
+constexpr int kStragglersMs = 1000;  // for children of ranks (a `tee`) to end after the last rank has
 
 void say(const Job& job, const std::string& sentence) {
   const std::string line = fmt::format("{}: {}\n", job.name, sentence);

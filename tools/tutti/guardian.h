@@ -1,7 +1,8 @@
-// The process between the launcher and its ranks. It is their parent and the adoptive parent of whatever they leave behind,
-// and it outlives the launcher: so nothing stays when the launcher is killed, by whatever signal.
+// The process between the launcher and its ranks. It is their parent and the adoptive parent of whatever they leave
+// behind, and it outlives the launcher: so nothing stays when the launcher is killed, by whatever signal.
 //
-//   launcher ──pipe──> guardian ──> rank 0, rank 1, …       a byte in the pipe is a signal to pass on; its end is the launcher's
+//   launcher ──pipe──> guardian ──> rank 0, rank 1, …       a byte in the pipe is a signal to pass on; its end is the
+//   launcher's
 #pragma once
 
 #include <sched.h>
@@ -17,20 +18,20 @@ namespace tutti::tools {
 struct Plan {
   std::string program;  // path
   int size = 0;
-  std::string master;  // address:port
-  std::string secret;  // empty: leave the environment's
+  std::string master;            // address:port
+  std::string secret;            // empty: leave the environment's
   std::vector<cpu_set_t> cores;  // empty: no binding
 };
 
 // In the pipe: this bit is set when the terminal has already sent the signal to the ranks too.
 inline constexpr unsigned char kAlreadyDelivered = 0x80;
 
-// Runs in a process of its own, SIGCHLD blocked. Starts the ranks with the signal mask `mask`, watches them, and returns the
-// exit status: 0, 1, or 2 when the system cannot execute the program. Closes nothing but what it opened.
+// Runs in a process of its own, SIGCHLD blocked. Starts the ranks with the signal mask `mask`, watches them, and
+// returns the exit status: 0, 1, or 2 when the system cannot execute the program. Closes nothing but what it opened.
 int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& mask);
 
-// Kills and reaps all children of this process and all that fall to it by their death, leaving them `patience_ms` to end by
-// themselves. Requires PR_SET_CHILD_SUBREAPER.
+// Kills and reaps all children of this process and all that fall to it by their death, leaving them `patience_ms` to
+// end by themselves. Requires PR_SET_CHILD_SUBREAPER.
 void end_descendants(int patience_ms);
 
 }  // namespace tutti::tools

@@ -12,9 +12,9 @@ namespace tutti::tools {
 namespace {
 
 constexpr long kNone = std::numeric_limits<long>::max();
-constexpr long kMostRanks = 65536;         // a root is 16 bits in a call's tag
-constexpr long kTasksPerRank = 2;          // the program and the library's control thread
-constexpr long kKilobytesPerRank = 4096;   // the private memory of the smallest program that has joined a job
+constexpr long kMostRanks = 65536;        // a root is 16 bits in a call's tag
+constexpr long kTasksPerRank = 2;         // the program and the library's control thread
+constexpr long kKilobytesPerRank = 4096;  // the private memory of the smallest program that has joined a job
 
 long resource_limit(__rlimit_resource resource) {
   rlimit limit{};
@@ -69,8 +69,7 @@ std::vector<cpu_set_t> usable_cores() {
     hwloc_bitmap_t usable = hwloc_bitmap_alloc();
     hwloc_bitmap_and(usable, core->cpuset, mine);
     cpu_set_t set;
-    if (!hwloc_bitmap_iszero(usable) &&
-        hwloc_cpuset_to_glibc_sched_affinity(topology, usable, &set, sizeof set) == 0) {
+    if (!hwloc_bitmap_iszero(usable) && hwloc_cpuset_to_glibc_sched_affinity(topology, usable, &set, sizeof set) == 0) {
       cores.push_back(set);
     }
     hwloc_bitmap_free(usable);

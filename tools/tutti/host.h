@@ -8,7 +8,8 @@
 
 namespace tutti::tools {
 
-// The most ranks that fit here, and the limit that says so, as part of a sentence: "the limit on open files (ulimit -n)".
+// The most ranks that fit here, and the limit that says so, as part of a sentence: "the limit on open files (ulimit
+// -n)".
 struct Room {
   long ranks;
   std::string limit;

@@ -89,8 +89,8 @@ void check_room(const Job& job) {
   if (job.ranks < 1) throw UsageError(fmt::format("{} ranks cannot be started; the least is 1", job.ranks));
   const Room room = room_for_ranks();
   if (job.ranks <= room.ranks) return;
-  throw UsageError(fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", job.ranks, room.ranks,
-                               room.limit));
+  throw UsageError(
+      fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", job.ranks, room.ranks, room.limit));
 }
 
 // Stays with the guardian until it has ended, and passes signals on to it. Returns its exit status.
@@ -102,8 +102,8 @@ int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited)
       int status = 0;
       if (waitpid(guardian, &status, WNOHANG) != guardian) continue;
       if (WIFEXITED(status)) return WEXITSTATUS(status);
-      fmt::print(stderr, "{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n", job.name,
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+      fmt::print(stderr, "{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n",
+                 job.name, WTERMSIG(status), strsignal(WTERMSIG(status)));
       end_descendants(0);
       return 1;
     }

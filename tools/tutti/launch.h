@@ -1,6 +1,7 @@
 // Starts the ranks of a job on this host, stays with them until the last has ended, and leaves no process behind.
 //
-// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port) and TUTTI_SECRET in its environment.
+// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port) and TUTTI_SECRET in its
+// environment.
 #pragma once
 
 #include <optional>
@@ -12,17 +13,17 @@ namespace tutti::tools {
 enum class Bind { none, core };  // core: rank i of this host runs on usable core i modulo their number
 
 struct Job {
-  std::string name;             // how messages begin: "tutti run"
+  std::string name;               // how messages begin: "tutti run"
   std::vector<std::string> argv;  // the program, searched in PATH, and its arguments
-  int ranks = 1;                // on this host
-  int first_rank = 0;           // of this host
-  int size = 0;                 // of the whole job; 0: `ranks`
+  int ranks = 1;                  // on this host
+  int first_rank = 0;             // of this host
+  int size = 0;                   // of the whole job; 0: `ranks`
   std::string master_address = "127.0.0.1";
-  int master_port = 0;          // 0: a free one, kept reserved while the job runs
-  bool make_secret = true;      // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
+  int master_port = 0;      // 0: a free one, kept reserved while the job runs
+  bool make_secret = true;  // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
   Bind bind = Bind::none;
-  bool tag = false;             // each line of output begins with its rank: "[2] "
-  int max_restarts = 0;         // start all of them again this many times after a failure
+  bool tag = false;               // each line of output begins with its rank: "[2] "
+  int max_restarts = 0;           // start all of them again this many times after a failure
   bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
 };
 

@@ -18,6 +18,9 @@ namespace tutti::tools {
 
 namespace {
 
+constexpr double kRoundUs = 250e3;  // a round takes about as long, or less
+constexpr std::size_t kFewestCalls = 3;
+
 [[noreturn]] void fail(const char* what) { throw Error(ErrorCode::system, fmt::format("measuring the limit: {}", what)); }
 
 // Both block; false at the end of the pipe.
@@ -40,8 +43,8 @@ bool has_ended(pid_t child) {
 
 }  // namespace
 
-Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds)
-    : loops_(std::move(loops)), cores_(std::move(cores)), rounds_(rounds) {
+Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds, std::size_t calls)
+    : loops_(std::move(loops)), cores_(std::move(cores)), rounds_(rounds), calls_(calls) {
   if (pipe(answers_) != 0) fail("the system refuses another pipe");
   const pid_t parent = getpid();
   for (int me = 0; me < loops_->processes(); ++me) {
@@ -73,8 +76,19 @@ Limit::~Limit() {
 
 std::optional<double> Limit::measure_us(std::size_t bytes) {
   if (!loops_->measures(bytes)) return std::nullopt;
+  std::size_t calls = calls_;
+  if (calls == 0) {
+    // A machine that is busy with other things makes spinning processes slow: fewer calls then have to do.
+    const double us = ask({.bytes = bytes, .calls = kFewestCalls, .rounds = 1});
+    const auto fitting = static_cast<std::size_t>(kRoundUs / std::max(us, 0.001));
+    calls = std::min(loops_->calls_for(bytes), std::max(fitting, kFewestCalls));
+  }
+  return ask({.bytes = bytes, .calls = calls, .rounds = rounds_});
+}
+
+double Limit::ask(const Task& task) {
   for (const int fd : orders_)
-    if (!write_whole(fd, bytes)) fail("a process has ended");
+    if (!write_whole(fd, task)) fail("a process has ended");
   for (pollfd answer{answers_[0], POLLIN, 0}; poll(&answer, 1, 1000) == 0;)
     for (const pid_t child : children_)
       if (has_ended(child)) fail("a process has ended");
@@ -85,10 +99,10 @@ std::optional<double> Limit::measure_us(std::size_t bytes) {
 
 void Limit::serve(int me, int orders) const {
   pin_to(cores_[me % cores_.size()]);
-  for (std::size_t bytes = 0; read_whole(orders, bytes);) {
+  for (Task task; read_whole(orders, task);) {
     std::vector<double> figures;
-    loops_->round(me, bytes);  // warms caches and page tables
-    for (int round = 0; round < rounds_; ++round) figures.push_back(loops_->round(me, bytes));
+    loops_->round(me, task.bytes, task.calls);  // warms caches and page tables
+    for (int round = 0; round < task.rounds; ++round) figures.push_back(loops_->round(me, task.bytes, task.calls));
     if (me == 0 && !write_whole(answers_[1], median(figures))) return;
   }
 }

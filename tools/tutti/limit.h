@@ -24,14 +24,17 @@ class LimitLoops {
   // Whether `bytes` can be measured: a message of no bytes has no limit, and a barrier has no bytes.
   virtual bool measures(std::size_t bytes) const = 0;
 
-  // Called in process `me` of [0, processes()), by all of them together: several calls of `bytes` back to back. Returns the
-  // mean microseconds of a call in the slowest process.
-  virtual double round(int me, std::size_t bytes) = 0;
+  // How many calls of `bytes` make a round long enough to be timed.
+  virtual std::size_t calls_for(std::size_t bytes) const = 0;
+
+  // Called in process `me` of [0, processes()), by all of them together: `calls` of `bytes` back to back. Returns the mean
+  // microseconds of a call in the slowest process.
+  virtual double round(int me, std::size_t bytes, std::size_t calls) = 0;
 };
 
-// `ranks` processes over one shared mapping. all_reduce and reduce_scatter: each reads its slice of the n inputs, adds them
-// as float32 along the canonical tree and stores the sums into the outputs; all_gather and broadcast: each copies what it
-// lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.
+// `ranks` processes over one shared mapping. all_reduce and reduce_scatter: each reads its slice of the n inputs, adds
+// them as float32 along the canonical tree and stores the sums into the outputs; all_gather and broadcast: each copies
+// what it lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.
 std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::size_t max_bytes);
 
 // Two processes over one TCP connection on the loopback, polling: both send and receive what a rank of two must.
@@ -42,21 +45,29 @@ std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_byt
 // They end with this object, or with the process that made it, however it ends.
 class Limit {
  public:
-  // Forks: call it before the first thread starts. Throws Error{system}.
-  Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds);
+  // Forks: call it before the first thread starts. calls: of a round; 0: as many as the loops propose, or
+  // fewer where these would take long. Throws Error{system}.
+  Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds, std::size_t calls = 0);
   ~Limit();
   Limit(const Limit&) = delete;
   Limit& operator=(const Limit&) = delete;
 
-  // Microseconds of one call: median of the rounds. Blocks asleep meanwhile. Nothing where the loops do not measure `bytes`.
+  // Microseconds of one call: median of the rounds. Blocks asleep meanwhile. Nothing where the loops do not measure
+  // `bytes`.
   std::optional<double> measure_us(std::size_t bytes);
 
  private:
+  struct Task {
+    std::size_t bytes, calls;
+    int rounds;
+  };
+  double ask(const Task& task);
   void serve(int me, int orders) const;
 
   std::unique_ptr<LimitLoops> loops_;
   std::vector<cpu_set_t> cores_;
   int rounds_;
+  std::size_t calls_;
   int answers_[2] = {-1, -1};  // pipe from process 0
   std::vector<int> orders_;    // to each process; closing them ends it
   std::vector<pid_t> children_;

@@ -94,10 +94,15 @@ class ShmLoops final : public LimitLoops {
   int processes() const override { return ranks_; }
   bool measures(std::size_t bytes) const override { return bytes > 0 || collective_ == Collective::barrier; }
 
-  double round(int me, std::size_t bytes) override {
+  std::size_t calls_for(std::size_t bytes) const override {
+    const double work = static_cast<double>(bytes) * ranks_;
+    const std::size_t fewer = static_cast<std::size_t>(std::max(1, ranks_ / 2));
+    return work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
+  }
+
+  double round(int me, std::size_t bytes, std::size_t calls) override {
     touch(me, bytes);
     all_here(me);
-    const std::size_t calls = calls_of(bytes);
     const double start = now_us();
     for (std::size_t call = 0; call < calls; ++call) one_call(me, bytes);
     lines_[me].us = (now_us() - start) / static_cast<double>(calls);
@@ -109,12 +114,6 @@ class ShmLoops final : public LimitLoops {
   }
 
  private:
-  std::size_t calls_of(std::size_t bytes) const {
-    const double work = static_cast<double>(bytes) * ranks_;
-    const std::size_t fewer = std::max(1, ranks_ / 2);
-    return work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
-  }
-
   // Pages exist once their owner has written them.
   void touch(int me, std::size_t bytes) {
     for (; touched_ < std::min(span_, bytes + kBlockBytes) / sizeof(float); ++touched_) {

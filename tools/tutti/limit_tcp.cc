@@ -77,12 +77,15 @@ class TcpLoops final : public LimitLoops {
   int processes() const override { return 2; }
   bool measures(std::size_t bytes) const override { return bytes > 1 || collective_ == Collective::barrier; }
 
-  double round(int me, std::size_t bytes) override {
+  std::size_t calls_for(std::size_t bytes) const override {
+    return bytes < 100'000 ? 5000 : bytes < 4'000'000 ? 300 : 20;
+  }
+
+  double round(int me, std::size_t bytes, std::size_t calls) override {
     const Traffic traffic = traffic_of(collective_, me, bytes);
-    const int calls = bytes < 100'000 ? 5000 : bytes < 4'000'000 ? 300 : 20;
     const double start = now_us();
-    for (int call = 0; call < calls; ++call) exchange(fds_[me], out_.data(), in_.data(), traffic);
-    double mine = (now_us() - start) / calls, theirs = 0;
+    for (std::size_t call = 0; call < calls; ++call) exchange(fds_[me], out_.data(), in_.data(), traffic);
+    double mine = (now_us() - start) / static_cast<double>(calls), theirs = 0;
     exchange(fds_[me], reinterpret_cast<char*>(&mine), reinterpret_cast<char*>(&theirs), {sizeof mine, sizeof theirs});
     return std::max(mine, theirs);
   }

@@ -19,6 +19,8 @@ namespace tutti::tools {
 namespace {
 
 constexpr int kMostRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
+constexpr const char* kLegend =
+    "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
 struct Options {
   std::string algorithm;
@@ -58,8 +60,8 @@ const AlgorithmEntry& find_entry(const Options& options) {
     if (other != catalogue().end()) entry = &*other;
   }
   if (entry != nullptr) return *entry;
-  throw UsageError(fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm,
-                               names_in_catalogue()));
+  throw UsageError(
+      fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm, names_in_catalogue()));
 }
 
 Planned plan(const Options& options) {
@@ -78,9 +80,16 @@ Planned plan(const Options& options) {
   return planned;
 }
 
-std::span<const Schedule> schedules_asked_for(const Planned& planned, const Options& options) {
-  const std::span<const Schedule> all = planned.schedules;
-  return options.rank < 0 ? all : all.subspan(static_cast<std::size_t>(options.rank), 1);
+// The text of each schedule that was asked for: a line of its own, then one a step.
+std::vector<std::string> texts(const Planned& planned, const Options& options) {
+  std::vector<std::string> texts;
+  std::istringstream lines(to_text(planned.schedules));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("rank")) texts.emplace_back();
+    texts.back() += line + "\n";
+  }
+  if (options.rank < 0) return texts;
+  return {texts[static_cast<std::size_t>(options.rank)]};
 }
 
 // "((0+1)+2)" of the postfix 0 1 + 2 +
@@ -100,11 +109,14 @@ std::string infix(const Expression& expression) {
 
 std::string describe(const Proof& proof, const Planned& planned) {
   if (!proof.holds) return fmt::format("refuted: {}\n", proof.reason);
-  std::string text = fmt::format("proven for every interleaving, without buffering: no deadlock, no race, the right result. {} messages, {} rounds\n",
-                                 proof.messages, proof.rounds);
+  std::string text = fmt::format(
+      "proven for every interleaving, without buffering: no deadlock, no race, the right result. {} messages, {} "
+      "rounds\n",
+      proof.messages, proof.rounds);
   if (proof.slices.empty()) return text;
   const bool alike = std::ranges::all_of(proof.slices, [&](const Expression& e) { return e == proof.slices.front(); });
-  text += fmt::format("combined in {} order:", planned.goal.order == Order::canonical ? "the canonical" : "an order of its own");
+  text += fmt::format("combined in {}:",
+                      planned.goal.order == Order::canonical ? "the canonical order" : "an order of its own");
   if (alike) return text + fmt::format(" {}\n", infix(proof.slices.front()));
   for (std::size_t slice = 0; slice < proof.slices.size(); ++slice) {
     text += fmt::format("\n  slice {}: {}", slice, infix(proof.slices[slice]));
@@ -114,41 +126,52 @@ std::string describe(const Proof& proof, const Planned& planned) {
 
 Cost cost_of(const Planned& planned, const Options& options) {
   const std::size_t element = size_of(DType::float32);
-  return price(planned.schedules, planned.layout, options.bytes / element, element, accumulation_size_of(DType::float32), {});
+  return price(planned.schedules, planned.layout, options.bytes / element, element,
+               accumulation_size_of(DType::float32), {});
 }
 
 std::string describe(const Cost& cost, const Options& options) {
   const CostModel model;
-  return fmt::format("price of {} bytes of float32: {:.2f} us on one host, were a message {} us, a byte sent {} us and a byte "
-                     "combined {} us\n  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: "
-                     "{} bytes\n",
-                     options.bytes, cost.us, model.alpha_us, model.beta_us_per_byte, model.gamma_us_per_byte,
-                     cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+  return fmt::format(
+      "price of {} bytes of float32: {:.2f} us on one host, were a message {} us, a byte sent {} us and a byte "
+      "combined {} us\n  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: "
+      "{} bytes\n",
+      options.bytes, cost.us, model.alpha_us, model.beta_us_per_byte, model.gamma_us_per_byte, cost.max_messages_sent,
+      cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
 }
 
 void print_json(const Planned& planned, const Options& options, const Proof* proof) {
-  for (const Schedule& schedule : schedules_asked_for(planned, options)) {
-    nlohmann::ordered_json object{{"rank", schedule.rank}, {"slices", schedule.slices}, {"chunks", schedule.chunks},
-                                  {"scratch_rows", schedule.scratch_rows}, {"steps", nlohmann::json::array()}};
-    std::istringstream lines(to_text(std::span(&schedule, 1)));
+  int rank = std::max(options.rank, 0);
+  for (const std::string& text : texts(planned, options)) {
+    const Schedule& schedule = planned.schedules[static_cast<std::size_t>(rank)];
+    nlohmann::ordered_json object{{"rank", rank++},
+                                  {"slices", schedule.slices},
+                                  {"chunks", schedule.chunks},
+                                  {"scratch_rows", schedule.scratch_rows},
+                                  {"steps", nlohmann::json::array()}};
+    std::istringstream lines(text);
     std::string line;
     std::getline(lines, line);  // the schedule's own
-    while (std::getline(lines, line)) {
-      if (const auto begin = line.find_first_not_of(' '); begin != std::string::npos) object["steps"].push_back(line.substr(begin));
-    }
+    while (std::getline(lines, line)) object["steps"].push_back(line.substr(line.find_first_not_of(' ')));
     fmt::print("{}\n", object.dump());
   }
   nlohmann::ordered_json last{{"collective", to_string(planned.entry->collective)},
                               {"algorithm", to_string(planned.entry->algorithm)},
                               {"ranks", planned.layout.ranks()}};
   if (proof != nullptr) {
-    last.update({{"holds", proof->holds}, {"canonical", proof->canonical}, {"rounds", proof->rounds}, {"messages", proof->messages}});
+    last.update({{"holds", proof->holds},
+                 {"canonical", proof->canonical},
+                 {"rounds", proof->rounds},
+                 {"messages", proof->messages}});
     if (!proof->holds) last["reason"] = proof->reason;
   }
   if (options.cost) {
     const Cost cost = cost_of(planned, options);
-    last.update({{"bytes", options.bytes}, {"us", cost.us}, {"max_bytes_sent", cost.max_bytes_sent},
-                 {"max_bytes_received", cost.max_bytes_received}, {"scratch_bytes", cost.scratch_bytes}});
+    last.update({{"bytes", options.bytes},
+                 {"us", cost.us},
+                 {"max_bytes_sent", cost.max_bytes_sent},
+                 {"max_bytes_received", cost.max_bytes_received},
+                 {"scratch_bytes", cost.scratch_bytes}});
   }
   fmt::print("{}\n", last.dump());
 }
@@ -163,8 +186,10 @@ int run_plan(const Options& options) {
   }
   fmt::print("# {} by {}, {} ranks: {}\n", to_string(planned.entry->collective), to_string(planned.entry->algorithm),
              planned.layout.ranks(), planned.entry->idea);
-  if (!options.watch) fmt::print("{}", to_text(schedules_asked_for(planned, options)));
-  if (options.watch && proof.holds) fmt::print("{}", watch(planned.schedules, planned.layout, planned.goal));
+  if (!options.watch) fmt::print("{}", fmt::join(texts(planned, options), ""));
+  if (options.watch && proof.holds) {
+    fmt::print("# {}\n\n{}", kLegend, watch(planned.schedules, planned.layout, planned.goal));
+  }
   if (prove) fmt::print("\n{}", describe(proof, planned));
   if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), options));
   return prove && !proof.holds ? 1 : 0;
@@ -173,14 +198,17 @@ int run_plan(const Options& options) {
 }  // namespace
 
 Subcommand add_plan(CLI::App& app) {
-  CLI::App* parser = app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
+  CLI::App* parser =
+      app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
   auto options = std::make_shared<Options>();
   parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …")->required();
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
   parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
   parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
   parser->add_option("--chunks", options->chunks, "pieces that a slice is pipelined in")->check(whole_number(1, 1024));
-  parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")->delimiter(',')->check(whole_number(0, 1024));
+  parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")
+      ->delimiter(',')
+      ->check(whole_number(0, 1024));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
   parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
       ->transform(CLI::AsSizeValue(false));

@@ -11,8 +11,8 @@ class RankOutput {
  public:
   ~RankOutput();
 
-  // Makes a pipe whose lines will be written to `target` (1 or 2) tagged with `rank`. Returns its writing end, which is the
-  // caller's; -1 with errno set when the system has none left.
+  // Makes a pipe whose lines will be written to `target` (1 or 2) tagged with `rank`. Returns its writing end, which is
+  // the caller's; -1 with errno set when the system has none left.
   int add(int rank, int target);
 
   // Reads and writes what is there, without blocking on the ranks. `fds()` says where more may come from.

@@ -1,4 +1,6 @@
 // tutti train -n 3 --data points.csv --degree 5: fits a polynomial, data-parallel.
+#include "trainer/train.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +10,6 @@
 
 #include "command.h"
 #include "launch.h"
-#include "trainer/train.h"
 #include "tutti/communicator.h"
 
 namespace tutti::tools {
@@ -73,14 +74,17 @@ void train_as(Communicator& world, const trainer::Dataset& data, const Options& 
     result = trainer::train(world, data, options.train, [&](const Progress& progress) { line.show(progress); });
   }
   if (!prints) return;
-  if (options.json) fmt::print("{}\n", result.to_json());
-  else print_summary(result, data, options.train);
+  if (options.json)
+    fmt::print("{}\n", result.to_json());
+  else
+    print_summary(result, data, options.train);
 }
 
 int run_train(Options& options) {
   options.train.basis = *trainer::parse_basis(options.basis);
   options.train.optimizer = *trainer::parse_optimizer(options.optimizer);
-  if (options.device != "cpu") throw UsageError("--device cuda: this version of tutti reads and writes host memory only");
+  if (options.device != "cpu")
+    throw UsageError("--device cuda: this version of tutti reads and writes host memory only");
   const trainer::Dataset data = trainer::read_csv(options.data);
   trainer::validate(data, options.train);
   if (options.transport == "inproc") {
@@ -101,17 +105,20 @@ int run_train(Options& options) {
 Subcommand add_train(CLI::App& app) {
   CLI::App* parser = app.add_subcommand("train", "Fit a polynomial to points, data-parallel");
   auto options = std::make_shared<Options>();
-  parser->add_option("-n,--ranks", options->ranks,
-                     "ranks to start on this host; without it, this is one rank of a job that a launcher started")
+  parser
+      ->add_option("-n,--ranks", options->ranks,
+                   "ranks to start on this host; without it, this is one rank of a job that a launcher started")
       ->check(whole_number(1));
   parser->add_option("--data", options->data, "CSV file: x,y or columns named so")->required();
   parser->add_option("--degree", options->train.degree, "of the polynomial")->required()->check(whole_number(0, 1000));
   parser->add_option("--basis", options->basis, "chebyshev or monomial, x scaled to [-1, 1]")
       ->check(CLI::IsMember({"chebyshev", "monomial"}));
-  parser->add_option("--optimizer", options->optimizer, "lbfgs, adam or sgd")->check(CLI::IsMember({"lbfgs", "adam", "sgd"}));
+  parser->add_option("--optimizer", options->optimizer, "lbfgs, adam or sgd")
+      ->check(CLI::IsMember({"lbfgs", "adam", "sgd"}));
   parser->add_option("--lr", options->train.learning_rate, "learning rate; else one that suits the optimizer");
   parser->add_option("--steps", options->train.steps, "at most so many")->check(whole_number(1));
-  parser->add_option("--batch", options->train.batch, "points a step, of all ranks together; else all")->check(whole_number(1));
+  parser->add_option("--batch", options->train.batch, "points a step, of all ranks together; else all")
+      ->check(whole_number(1));
   parser->add_option("--transport", options->transport, "auto, shm, tcp; inproc: the ranks are threads of one process")
       ->check(CLI::IsMember({"auto", "shm", "tcp", "inproc"}));
   parser->add_option("--device", options->device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));

@@ -12,6 +12,7 @@ namespace tutti::tools {
 namespace {
 
 constexpr std::size_t kLineWidth = 110;
+constexpr std::size_t kTransferWidth = 28;
 
 using Leaves = std::set<int>;
 
@@ -19,7 +20,7 @@ struct Message {
   int from, to;
   Region region;  // of the sender
   Leaves leaves;
-  int round;           // in which it was sent: seen by the receiver in the next
+  int round;           // in which it travels: the receiver has it in the next
   bool taken = false;  // the sender's memory has been given back
 };
 
@@ -33,7 +34,7 @@ struct Posted {
 struct Rank {
   std::size_t next_step = 0;
   std::map<std::tuple<Space, int, int>, std::pair<int, Leaves>> memory;  // scratch: row, chunk; output: slice, chunk
-  std::map<int, std::size_t> claimed;  // messages by peer
+  std::map<int, std::size_t> claimed;                                    // messages by peer
   std::map<int, std::vector<Posted>> posted;
   Leaves heard;  // barrier: whose entering it knows of
 };
@@ -51,6 +52,12 @@ std::string to_text(const Leaves& leaves) {
   return text.empty() ? "." : text;
 }
 
+// As a line, without the blanks at its end.
+std::string trimmed(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
 class Lockstep {
  public:
   Lockstep(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal)
@@ -61,9 +68,9 @@ class Lockstep {
   std::string run() {
     std::string text = "at the start\n" + holdings();
     advance();
-    while (!sent_.empty()) {
-      text += fmt::format("\nround {}\n{}", ++round_, transfers());
-      sent_.clear();
+    while (!travelling().empty()) {
+      text += fmt::format("\nround {}\n{}", round_ + 1, transfers());
+      ++round_;
       advance();
       text += holdings();
     }
@@ -116,9 +123,9 @@ class Lockstep {
     Rank& state = ranks_[rank];
     switch (step.kind) {
       case StepKind::send: {
-        const Message message{rank, step.peer, step.region, read(rank, step.region), round_};
-        channels_[{rank, step.peer}].push_back(message);
-        sent_.push_back(message);
+        auto& channel = channels_[{rank, step.peer}];
+        const int round = channel.empty() ? round_ : std::max(round_, channel.back().round + 1);
+        channel.push_back({rank, step.peer, step.region, read(rank, step.region), round});
         return true;
       }
       case StepKind::receive:
@@ -191,33 +198,45 @@ class Lockstep {
     return chunked() ? fmt::format("slice {}.{}", slice, chunk) : fmt::format("slice {}", slice);
   }
 
-  std::string transfers() const {
-    std::string text, line;
-    for (const Message& message : sent_) {
-      const std::string entry =
-          fmt::format("  {:<26}", fmt::format("{} -> {}  {}: {}", message.from, message.to,
-                                              name_of(message.region.slice, message.region.chunk), to_text(message.leaves)));
-      if (line.size() + entry.size() > kLineWidth) text += std::exchange(line, {}) + "\n";
-      line += entry;
-    }
-    return text + line + "\n";
-  }
-
-  std::string holdings() const {
-    const int columns = goal_.collective == Collective::barrier ? 1 : schedules_.front().slices;
-    std::string text = fmt::format("  {:8}", "");
-    for (int slice = 0; slice < columns; ++slice) {
-      for (int chunk = 0; chunk < schedules_.front().chunks; ++chunk) text += fmt::format("{:10}", name_of(slice, chunk));
-    }
-    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-      text += fmt::format("\n  rank {:<3}", rank);
-      for (int slice = 0; slice < columns; ++slice) {
-        for (int chunk = 0; chunk < schedules_.front().chunks; ++chunk) {
-          text += fmt::format("{:10}", to_text(held(rank, slice, chunk)));
-        }
+  // The messages of this round.
+  std::vector<const Message*> travelling() const {
+    std::vector<const Message*> messages;
+    for (const auto& [ends, channel] : channels_) {
+      for (const Message& message : channel) {
+        if (message.round == round_) messages.push_back(&message);
       }
     }
-    return text + "\n";
+    return messages;
+  }
+
+  std::string transfers() const {
+    std::string text, line;
+    for (const Message* message : travelling()) {
+      const std::string what = name_of(message->region.slice, message->region.chunk);
+      const std::string entry =
+          fmt::format("  {} -> {}  {}: {}", message->from, message->to, what, to_text(message->leaves));
+      if (line.size() + std::max(entry.size(), kTransferWidth) > kLineWidth) text += trimmed(std::exchange(line, {}));
+      line += fmt::format("{:<{}}", entry, kTransferWidth);
+    }
+    return text + trimmed(line);
+  }
+
+  // A table: ranks down, slices across.
+  std::string holdings() const {
+    const int columns = goal_.collective == Collective::barrier ? 1 : schedules_.front().slices;
+    const auto line = [&](std::string text, const auto& cell) {
+      for (int slice = 0; slice < columns; ++slice) {
+        for (int chunk = 0; chunk < schedules_.front().chunks; ++chunk)
+          text += fmt::format("{:<11} ", cell(slice, chunk));
+      }
+      return trimmed(text);
+    };
+    std::string text = line("            ", [&](int slice, int chunk) { return name_of(slice, chunk); });
+    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+      text += line(fmt::format("  rank {:<4} ", rank),
+                   [&](int slice, int chunk) { return to_text(held(rank, slice, chunk)); });
+    }
+    return text;
   }
 
   std::span<const Schedule> schedules_;
@@ -225,7 +244,6 @@ class Lockstep {
   const Goal& goal_;
   std::vector<Rank> ranks_;
   std::map<std::pair<int, int>, std::vector<Message>> channels_;
-  std::vector<Message> sent_;  // in this round
   int round_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Schedules run in step, for people to watch: in every round all messages sent in the round before arrive at once.
+// Schedules run in step, for people to watch: in a round each rank can get one message to each other rank.
 #pragma once
 
 #include <span>

@@ -10,8 +10,10 @@
 // Bytes:    (n-1)/n M
 // Rounds:   1
 // Time:     (n-1) alpha + (n-1)/n M beta
-// Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all outputs.
-// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4.
+// Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all
+// outputs.
+// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
+// 2005, section 4.
 #include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"

@@ -1,5 +1,5 @@
-// Each slice travels once round the ring, being copied on its way: the second half of all_reduce/ring. Each rank talks to its
-// two neighbours alone.
+// Each slice travels once round the ring, being copied on its way: the second half of all_reduce/ring. Each rank talks
+// to its two neighbours alone.
 //
 //   0 --> 1 --> 2 --> 3 --> 0      first everyone sends its own slice on, then the one that came, and so on n - 1 times
 //
@@ -8,11 +8,13 @@
 // Rounds:   n-1
 // Time:     (n-1) (c alpha + M/n beta) with c chunks
 // Restrictions: none.
-// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4.1.
+// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
+// 2005, section 4.1.
+#include "collectives/ring.h"
+
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
 #include "collectives/requirements.h"
-#include "collectives/ring.h"
 
 namespace tutti {
 

@@ -1,5 +1,5 @@
-// Up the canonical tree to rank 0, each node being held where its first leaf is, and back down a binomial tree. Cut into chunks, the
-// way up of one chunk overlaps the way down of earlier ones.
+// Up the canonical tree to rank 0, each node being held where its first leaf is, and back down a binomial tree. Cut
+// into chunks, the way up of one chunk overlaps the way down of earlier ones.
 //
 //          0                     0
 //        ^   ^                 /   \             up: 1 -> 0 and 3 -> 2, then 2 -> 0 with T[2,4)
@@ -14,8 +14,8 @@
 // Rounds:   at most 2 log n
 // Time:     (2 log n + c - 1) (log n alpha + log n M/c beta) + (log n + 1) M gamma with c chunks, at the root the most
 // Restrictions: none.
-// Source: reduce and broadcast over binomial trees, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-// MPICH", IJHPCA 19(1), 2005, section 4; not rotated, since T has its root at leaf 0.
+// Source: reduce and broadcast over binomial trees, Thakur, Rabenseifner, Gropp, "Optimization of Collective
+// Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; not rotated, since T has its root at leaf 0.
 #include <bit>
 
 #include "collectives/algorithms.h"

@@ -1,5 +1,5 @@
-// Everyone sends its whole input to everyone, and each rank combines all inputs by itself. One message's latency, at n - 1
-// times the bytes: for messages so small that only latency counts.
+// Everyone sends its whole input to everyone, and each rank combines all inputs by itself. One message's latency, at
+// n - 1 times the bytes: for messages so small that only latency counts.
 //
 //   rank 0    rank 1    rank 2    rank 3
 //     x0 ------> x1 ------> x2 ------> x3      each to all others (drawn: to the next)
@@ -11,8 +11,8 @@
 // Rounds:   1
 // Time:     (n-1) alpha + (n-1) M beta + n M gamma
 // Restrictions: none. The result is made in scratch: in place, its place is still lent to peers that have not read it.
-// Source: the direct all-to-all broadcast of Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations
-// in MPICH", IJHPCA 19(1), 2005, section 4; known as "one-shot" from GPU libraries.
+// Source: the direct all-to-all broadcast of Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
+// Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "one-shot" from GPU libraries.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"

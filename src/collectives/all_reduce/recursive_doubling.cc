@@ -1,5 +1,6 @@
-// Blocks of 1, 2, 4, ... ranks, aligned and clipped to n, are the nodes of the canonical tree: in each round two neighbouring
-// blocks exchange their values, and every rank of both then knows the value of the block of both. Everything everywhere in log n rounds.
+// Blocks of 1, 2, 4, ... ranks, aligned and clipped to n, are the nodes of the canonical tree: in each round two
+// neighbouring blocks exchange their values, and every rank of both then knows the value of the block of both.
+// Everything everywhere in log n rounds.
 //
 //   rank     0         1         2         3
 //            x0 <----> x1        x2 <----> x3
@@ -13,10 +14,12 @@
 // Messages: at most n log n
 // Bytes:    at most (n-1) M
 // Rounds:   log n
-// Time:     log n (alpha + M beta + 2 M gamma) where n is a power of two, each rank sending log n M; just above one, a rank sends n - 1
+// Time:     log n (alpha + M beta + 2 M gamma) where n is a power of two, each rank sending log n M; just above one, a
+//           rank sends n - 1
 // Restrictions: one leaf a rank.
-// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4.5, for
-// powers of two. Clipping: T[0, n) splits at the largest power of two below n, so every node of T is an aligned block cut off at n.
+// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
+// 2005, section 4.5, for powers of two. Clipping: T[0, n) splits at the largest power of two below n, so every node of
+// T is an aligned block cut off at n.
 #include <algorithm>
 
 #include "collectives/algorithms.h"

@@ -1,5 +1,5 @@
-// Each slice travels once round the ring, being combined on its way, until it ends at its owner; then once more, being copied. Each
-// rank talks to its two neighbours alone, and all links carry the fewest bytes there can be.
+// Each slice travels once round the ring, being combined on its way, until it ends at its owner; then once more, being
+// copied. Each rank talks to its two neighbours alone, and all links carry the fewest bytes there can be.
 //
 //   0 --> 1 --> 2 --> 3 --> 0      slice 3 is combined on 0, 1, 2, 3 and then copied on 0, 1, 2;
 //                                  slice 0 on 1, 2, 3, 0, then on 1, 2, 3; and so on, all at once

@@ -1,21 +1,24 @@
-// Every slice goes up the canonical tree on its own way: a node is held by the slice's owner if one of its children is, else by the
-// child's holder that receives less. So each rank gives away each slice but its own exactly once; then the owners send results to all.
+// Every slice goes up the canonical tree on its own way: a node is held by the slice's owner if one of its children is,
+// else by the child's holder that receives less. So each rank gives away each slice but its own exactly once; then the
+// owners send results to all.
 //
-//   slice 0, owner 0     slice 1, owner 1     slice 2, owner 2     slice 3, owner 3        then, as in two_shot,
-//        0                    1                    2                    3                  owner r sends slice r
-//      /   \                /   \                /   \                /   \                to everyone
+//   slice 0, owner 0     slice 1, owner 1     slice 2, owner 2     slice 3, owner 3     then, as in two_shot,
+//        0                    1                    2                    3               owner r sends slice r
+//      /   \                /   \                /   \                /   \             to everyone
 //     0     2              1     3              0     2              1     3
-//    / \   / \            / \   / \            / \   / \            / \   / \       (a node shows its holder; who receives
-//   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3       what away from the owner is balanced)
+//    / \   / \            / \   / \            / \   / \            / \   / \           (a node shows its holder)
+//   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3
 //
 // Messages: 2 n (n-1)
 // Bytes:    2 (n-1)/n M
 // Rounds:   at most log n + 1
-// Time:     2 (n-1) alpha + 2 (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time, not n
+// Time:     2 (n-1) alpha + 2 (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a
+//           time, not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages in the reduce half (for one leaf a rank).
-// Source: reduce-scatter over a tree a slice, as in Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction
-// and scan", Parallel Computing 35(12), 2009, bent here to keep the shape of T: the holder of a parent is one of its children's, hence
-// a rank that holds a node gives it away once, and n - 1 ranks give away each slice.
+// Source: reduce-scatter over a tree a slice, as in Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
+// broadcast, reduction and scan", Parallel Computing 35(12), 2009, bent here to keep the shape of T: the holder of a
+// parent is one of its children's, hence a rank that holds a node gives it away once, and n - 1 ranks give away each
+// slice.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/peers.h"

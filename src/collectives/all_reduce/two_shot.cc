@@ -1,5 +1,5 @@
-// Slice r belongs to rank r: everyone sends it its input of that slice, it combines all n of them in one pass, and sends the result to
-// everyone. The fewest bytes at the fewest rounds; partial results never travel.
+// Slice r belongs to rank r: everyone sends it its input of that slice, it combines all n of them in one pass, and
+// sends the result to everyone. The fewest bytes at the fewest rounds; partial results never travel.
 //
 //   slice:     0   1   2   3                     0   1   2   3
 //   rank 0   | * | 1 | 2 | 3 |        rank 0   | T | < | < | < |    first the number is whom the input slice goes to,
@@ -11,10 +11,10 @@
 // Bytes:    2 (n-1)/n M
 // Rounds:   2
 // Time:     2 (n-1) alpha + 2 (n-1)/n M beta + M gamma
-// Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all inputs and writes
-// all outputs. In place nothing waits: a peer answers after it has read.
-// Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of Collective
-// Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
+// Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all
+// inputs and writes all outputs. In place nothing waits: a peer answers after it has read.
+// Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of
+// Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/peers.h"

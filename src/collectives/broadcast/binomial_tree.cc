@@ -1,5 +1,6 @@
-// The root sends to ranks half, a quarter, an eighth, ... of the way round, and each of those does the same for its part: every round
-// doubles the number of ranks that have the message. Cut into chunks, a rank passes one on while the next arrives.
+// The root sends to ranks half, a quarter, an eighth, ... of the way round, and each of those does the same for its
+// part: every round doubles the number of ranks that have the message. Cut into chunks, a rank passes one on while the
+// next arrives.
 //
 //          0
 //        /   \           root 0; for another root all numbers are shifted by it
@@ -14,7 +15,8 @@
 // Rounds:   at most log n
 // Time:     (log n + c - 1) log n (alpha + M/c beta) with c chunks, the root sending each chunk log n times
 // Restrictions: none.
-// Source: Johnsson, Ho, "Optimum broadcasting and personalized communication in hypercubes", IEEE Transactions on Computers 38(9), 1989.
+// Source: Johnsson, Ho, "Optimum broadcasting and personalized communication in hypercubes", IEEE Transactions on
+// Computers 38(9), 1989.
 #include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
@@ -31,7 +33,8 @@ Schedule broadcast::binomial_tree(int rank, const Layout& layout, const Message&
 
   Builder builder(rank, 1, message.chunks);
   if (place != 0)
-    for (int chunk = 0; chunk < message.chunks; ++chunk) builder.receive(rank_at(binomial_parent(place)), output(0, chunk));
+    for (int chunk = 0; chunk < message.chunks; ++chunk)
+      builder.receive(rank_at(binomial_parent(place)), output(0, chunk));
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     if (place == 0) builder.copy(input(0, chunk), output(0, chunk));
     for (int child : binomial_children(place, n)) builder.send(rank_at(child), output(0, chunk));

@@ -1,5 +1,5 @@
-// The message goes from the root to the next rank and on, each passing a chunk on while the next chunk arrives. No rank sends more than
-// the message once, so for large messages in many chunks the time is that of one message.
+// The message goes from the root to the next rank and on, each passing a chunk on while the next chunk arrives. No rank
+// sends more than the message once, so for large messages in many chunks the time is that of one message.
 //
 //   0 --> 1 --> 2 --> 3      root 0; for another root all numbers are shifted by it
 //   chunk 0 reaches rank 3 while chunk 1 reaches rank 2 and chunk 2 rank 1
@@ -9,8 +9,8 @@
 // Rounds:   n-1
 // Time:     (n + c - 2) (alpha + M/c beta) with c chunks
 // Restrictions: none.
-// Source: the pipelined chain of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, "Performance analysis of MPI collective
-// operations", Cluster Computing 10(2), 2007.
+// Source: the pipelined chain of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, "Performance analysis of
+// MPI collective operations", Cluster Computing 10(2), 2007.
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
 #include "collectives/requirements.h"

@@ -12,8 +12,8 @@
 // Rounds:   1
 // Time:     (n-1) alpha + (n-1)/n M beta + M gamma
 // Restrictions: none.
-// Source: pairwise exchange, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH",
-// IJHPCA 19(1), 2005, section 4.
+// Source: pairwise exchange, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+// MPICH", IJHPCA 19(1), 2005, section 4.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"

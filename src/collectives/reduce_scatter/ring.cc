@@ -1,5 +1,5 @@
-// Slice s starts at rank s + 1 and goes once round the ring; each rank adds its own input and passes it on, until it ends at rank s.
-// Each rank talks to its two neighbours alone.
+// Slice s starts at rank s + 1 and goes once round the ring; each rank adds its own input and passes it on, until it
+// ends at rank s. Each rank talks to its two neighbours alone.
 //
 //   slice 3:  x0 --> x0 x1 --> x0 x1 x2 --> T      on ranks 0, 1, 2, 3
 //   slice 0:  x1 --> x1 x2 --> x1 x2 x3 --> ...    on ranks 1, 2, 3, 0; all slices at once
@@ -10,10 +10,11 @@
 // Time:     (n-1) (c alpha + M/n beta) + 2 (n-1)/n M gamma with c chunks
 // Restrictions: one leaf a rank. Slice s is combined from rank s + 1 on: not the canonical order for n > 2.
 // Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009.
+#include "collectives/ring.h"
+
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
 #include "collectives/requirements.h"
-#include "collectives/ring.h"
 
 namespace tutti {
 
@@ -32,7 +33,8 @@ void ring_reduce(Builder& builder, int rank, int n, int chunks, bool pass_on) {
     const int first_leaf = (slice + 1) % n;
     const bool last = hop == n - 1;
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      std::vector<Source> sources{Builder::message(previous, input(slice, chunk), hop > 1), Builder::local(input(slice, chunk))};
+      std::vector<Source> sources{Builder::message(previous, input(slice, chunk), hop > 1),
+                                  Builder::local(input(slice, chunk))};
       if (rank < first_leaf) std::swap(sources[0], sources[1]);
       sources[1].joins = 1;
       const Region to = last ? output(slice, chunk) : scratch(rows[hop % 2], slice, chunk);

@@ -11,7 +11,8 @@
 // Messages: n (n-1)
 // Bytes:    (n-1)/n M
 // Rounds:   at most log n
-// Time:     (n-1) alpha + (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time, not n
+// Time:     (n-1) alpha + (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time,
+//           not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages (for one leaf a rank).
 // Source: see all_reduce/sliced_tree.cc.
 #include "collectives/algorithms.h"

@@ -7,7 +7,11 @@
 namespace tutti::inproc {
 
 Channel::Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communicator, int rank, int peer)
-    : hub_(std::move(hub)), self_(self), out_key_(communicator, rank, peer), in_key_(communicator, peer, rank), peer_(peer) {
+    : hub_(std::move(hub)),
+      self_(self),
+      out_key_(communicator, rank, peer),
+      in_key_(communicator, peer, rank),
+      peer_(peer) {
   const std::lock_guard lock(hub_->mutex_);
   out_ = hub_->lane(out_key_);
   in_ = hub_->lane(in_key_);
@@ -37,25 +41,22 @@ void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
 std::uint64_t Channel::sent() {
   const std::lock_guard lock(hub_->mutex_);
   check_receiver();
-  return out_->taken;
+  return out_->claims.done();
 }
 
 std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
   const std::lock_guard lock(hub_->mutex_);
-  if (!out_->lent.empty() || out_->claims.empty() || out_->receiver_gone) return nullptr;
-  const Claim& claim = out_->claims.front();
+  const Claim* claim = out_->claims.front();
+  if (!out_->lent.empty() || !claim || claim->viewed || out_->receiver_gone) return nullptr;
   // A disagreement is the receiver's to report: send() will show it one.
-  if (claim.viewed || claim.tag != tag || claim.bytes != bytes) return nullptr;
-  return claim.data;
+  return claim->tag == tag && claim->bytes == bytes ? claim->data : nullptr;
 }
 
 void Channel::commit(const Tag& tag) {
   const std::lock_guard lock(hub_->mutex_);
-  assert(!out_->claims.empty() && out_->claims.front().tag == tag);
+  assert(out_->claims.front() && out_->claims.front()->tag == tag);
   (void)tag;
-  out_->claims.pop_front();
-  ++out_->taken;
-  ++out_->received;
+  out_->claims.finish_front();
   wake(out_->receiver);
 }
 
@@ -67,21 +68,26 @@ void Channel::check_receiver() const {
 
 void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(hub_->mutex_);
-  in_->claims.push_back({tag, data, bytes, false});
+  in_->claims.receive(tag, data, bytes);
   wake(in_->sender);  // it may want to reserve
+}
+
+void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  const std::lock_guard lock(hub_->mutex_);
+  in_->claims.receive_at(message, tag, data, bytes);
+  wake(in_->sender);
 }
 
 std::uint64_t Channel::received() {
   std::unique_lock lock(hub_->mutex_);
   fill(lock);
-  return in_->received;
+  return in_->claims.received();
 }
 
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
   std::unique_lock lock(hub_->mutex_);
-  if (!viewing_) {
-    in_->claims.push_back({tag, nullptr, bytes, true});
-    viewing_ = true;
+  if (!in_->claims.viewing()) {
+    in_->claims.view(tag, bytes);
     released_ = 0;
   }
   fill(lock);
@@ -94,39 +100,37 @@ bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>
 void Channel::release(std::size_t bytes) {
   const std::lock_guard lock(hub_->mutex_);
   released_ += bytes;
-  assert(viewing_ && released_ <= in_->claims.front().bytes);
-  if (released_ < in_->claims.front().bytes) return;
-  viewing_ = false;
-  give_back_front();
+  assert(in_->claims.front()->viewed && released_ <= in_->lent.front().bytes);
+  if (released_ == in_->lent.front().bytes) give_back_front();
 }
 
 bool Channel::unclaimed(Tag& tag) {
   const std::lock_guard lock(hub_->mutex_);
-  if (in_->sender_gone || in_->lent.size() <= in_->claims.size()) return false;
-  tag = in_->lent[in_->claims.size()].tag;
+  const std::uint64_t ahead = in_->claims.first_unclaimed() - in_->claims.done();
+  if (in_->sender_gone || in_->lent.size() <= ahead) return false;
+  tag = in_->lent[ahead].tag;
   return true;
 }
 
-bool Channel::front_met() const {
-  if (in_->claims.empty()) return false;
+const Claim* Channel::front_met() const {
+  const Claim* claim = in_->claims.front();
+  if (!claim) return nullptr;
   if (in_->sender_gone) throw ChannelClosed{peer_, "the peer left without sending a message that is waited for"};
-  if (in_->lent.empty()) return false;
+  if (in_->lent.empty()) return nullptr;
   const Lent& message = in_->lent.front();
-  const Claim& claim = in_->claims.front();
-  if (message.tag != claim.tag) throw TagMismatch{peer_, claim.tag, message.tag};
-  if (message.bytes != claim.bytes) throw LengthMismatch{peer_, claim.bytes, message.bytes};
-  return true;
+  if (message.tag != claim->tag) throw TagMismatch{peer_, claim->tag, message.tag};
+  if (message.bytes != claim->bytes) throw LengthMismatch{peer_, claim->bytes, message.bytes};
+  return claim;
 }
 
 bool Channel::fill(std::unique_lock<std::mutex>& lock) {
   bool filled = false;
-  while (front_met() && !in_->claims.front().viewed) {
+  for (const Claim* claim = front_met(); claim && !claim->viewed; claim = front_met()) {
     const Lent message = in_->lent.front();
-    const Claim claim = in_->claims.front();
+    std::byte* const data = claim->data;
     lock.unlock();  // both are lent until we give them back
-    if (message.bytes > 0) std::memcpy(claim.data, message.data, message.bytes);
+    if (message.bytes > 0) std::memcpy(data, message.data, message.bytes);
     lock.lock();
-    ++in_->received;
     give_back_front();
     filled = true;
   }
@@ -135,8 +139,7 @@ bool Channel::fill(std::unique_lock<std::mutex>& lock) {
 
 void Channel::give_back_front() {
   in_->lent.pop_front();
-  in_->claims.pop_front();
-  ++in_->taken;
+  in_->claims.finish_front();
   wake(in_->sender);
 }
 

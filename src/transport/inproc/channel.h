@@ -1,7 +1,8 @@
 // Two lanes of the hub, one each way.
 //
-// The receiver moves the bytes: when a message and a posted receive have met, it copies straight from the sender's memory
-// into its own; a view is the sender's memory itself. The sender writes only what it has reserved: a posted receive's memory.
+// The receiver moves the bytes: when a message and a posted receive have met, it copies straight from the sender's
+// memory into its own; a view is the sender's memory itself. The sender writes only what it has reserved: a posted
+// receive's memory.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,7 @@ class Channel final : public tutti::Channel {
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
   void receive(const Tag& tag, std::byte* data, std::size_t bytes) override;
+  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;
@@ -33,7 +35,7 @@ class Channel final : public tutti::Channel {
 
  private:
   // These hold the hub's mutex.
-  bool front_met() const;  // whether the front message and the front claim are both there; throws when they disagree
+  const Claim* front_met() const;  // the claim that the front message has come for; throws when they disagree
   bool fill(std::unique_lock<std::mutex>& lock);  // copies without the mutex; true if anything was filled
   void give_back_front();
   void check_receiver() const;
@@ -44,8 +46,7 @@ class Channel final : public tutti::Channel {
   const Hub::Key out_key_, in_key_;
   const int peer_;
   std::shared_ptr<Lane> out_, in_;
-  bool viewing_ = false;      // the last claim of in_ is a view
-  std::size_t released_ = 0;  // bytes of it given back
+  std::size_t released_ = 0;  // bytes given back of the message that is viewed
 };
 
 }  // namespace tutti::inproc

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "transport/claims.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
@@ -26,20 +27,10 @@ struct Lent {
   std::size_t bytes;
 };
 
-// A message asked for by its receiver: to be filled into `data`, or (viewed) to be looked at.
-struct Claim {
-  Tag tag;
-  std::byte* data;
-  std::size_t bytes;
-  bool viewed = false;
-};
-
-// One direction of one channel. Message `taken` is the front of both queues: they meet in order.
+// One direction of one channel. The front of `lent` is message claims.done(): they meet in order.
 struct Lane {
   std::deque<Lent> lent;
-  std::deque<Claim> claims;
-  std::uint64_t taken = 0;     // messages given back to the sender
-  std::uint64_t received = 0;  // of those, filled into posted receives
+  Claims claims;
   Resident* sender = nullptr;  // null before its channel is made and after it has gone
   Resident* receiver = nullptr;
   bool sender_gone = false, receiver_gone = false;

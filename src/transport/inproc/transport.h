@@ -1,5 +1,5 @@
-// n ranks in one process: the transport to read first. It has no buffers at all, so it shows what a channel promises and
-// nothing else: a message is a pointer that waits until the other side wants it.
+// n ranks in one process: the transport to read first. It has no buffers at all, so it shows what a channel promises
+// and nothing else: a message is a pointer that waits until the other side wants it.
 #pragma once
 
 #include <memory>

@@ -54,9 +54,19 @@ void Channel::read_ack(std::uint32_t ack) {
   if (acked_ != 0) ring_tail_ = std::max(ring_tail_, ring_end_[(acked_ - 1) % kLines]);
 }
 
+// The newest word on what the peer has consumed: by itself, or on a line that nobody here has asked for yet.
+void Channel::refresh_ack() {
+  read_ack(in_->ack.load(std::memory_order_acquire));
+  for (std::uint32_t number = line_in_; number - line_in_ < kLines; ++number) {
+    const std::uint64_t stamp = in_->lines[number % kLines].stamp.load(std::memory_order_acquire);
+    if (static_cast<std::uint32_t>(stamp) != number + 1) break;
+    read_ack(static_cast<std::uint32_t>(stamp >> 32));
+  }
+}
+
 bool Channel::room_for_line() {
   if (line_out_ - acked_ < kLines) return true;
-  read_ack(in_->ack.load(std::memory_order_acquire));
+  refresh_ack();
   return line_out_ - acked_ < kLines;
 }
 
@@ -64,7 +74,7 @@ bool Channel::room_for_line() {
 bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
   const std::uint64_t offset = ring_head_ % kRingBytes;
   at = offset + bytes <= kRingBytes ? ring_head_ : ring_head_ + kRingBytes - offset;
-  if (at + bytes - ring_tail_ > kRingBytes) read_ack(in_->ack.load(std::memory_order_acquire));
+  if (at + bytes - ring_tail_ > kRingBytes) refresh_ack();
   if (at + bytes - ring_tail_ > kRingBytes) return false;
   if (!ring_claimed_) {
     theirs_->claim(static_cast<std::size_t>(out_->ring - theirs_->base()), kRingBytes);
@@ -149,7 +159,7 @@ void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
 std::uint64_t Channel::sent() {
   if (!outgoing_.empty()) progress();
   if (lent_.empty()) return pushed_;
-  read_ack(in_->ack.load(std::memory_order_acquire));
+  refresh_ack();
   while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
   return lent_.empty() ? pushed_ : lent_.front().message;
 }

@@ -77,6 +77,7 @@ class Channel final : public tutti::Channel {
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   const Post* post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const;
   void read_ack(std::uint32_t ack);
+  void refresh_ack();
 
   void notify();
 

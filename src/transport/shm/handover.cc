@@ -51,7 +51,7 @@ msghdr message_of(iovec& bytes, char* control, std::size_t control_bytes) {
 
 }  // namespace
 
-void give(int fd, const std::shared_ptr<Segment>& own, int bell) {
+bool give(int fd, const std::shared_ptr<Segment>& own, int bell) {
   auto handed = same_process(fd) ? std::make_unique<std::shared_ptr<Segment>>(own) : nullptr;
   Greeting greeting{kMagic, reinterpret_cast<std::uint64_t>(handed.get())};
   const std::array descriptors{own->fd(), bell};
@@ -63,8 +63,9 @@ void give(int fd, const std::shared_ptr<Segment>& own, int bell) {
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof descriptors);
   std::memcpy(CMSG_DATA(rights), descriptors.data(), sizeof descriptors);
-  if (::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof greeting) fail(std::strerror(errno));
+  if (::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof greeting) return false;
   handed.release();
+  return true;
 }
 
 std::shared_ptr<Peer> take(int fd, int peer) {

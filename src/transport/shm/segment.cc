@@ -42,7 +42,7 @@ std::shared_ptr<Segment> Segment::map(int fd) {
   std::shared_ptr<Segment> made(new Segment(fd));
   struct stat facts {};
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || !(seals & F_SEAL_SHRINK) || ::fstat(fd, &facts) < 0 || facts.st_size < static_cast<off_t>(kLanesOffset / 8))
+  if (seals < 0 || !(seals & F_SEAL_SHRINK) || ::fstat(fd, &facts) < 0 || facts.st_size < static_cast<off_t>(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry)))
     throw Error(ErrorCode::refused, "shared memory: what a peer handed over is not a tutti segment sealed against shrinking");
   made->base_ = map_whole(fd);
   return made;

@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "transport/shm/channel.h"
 
 namespace tutti::shm {
@@ -46,12 +49,18 @@ void Transport::attach(int peer, int fd) {
     ::close(fd);
     return;
   }
-  give(fd, own_, sleeper_.bell());
+  if (!give(fd, own_, sleeper_.bell())) failed_[peer] = std::string("cannot hand over shared memory: ") + std::strerror(errno);
+}
+
+void Transport::fail(int peer, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  failed_[peer] = why;
 }
 
 std::shared_ptr<Peer> Transport::find(int peer) {
   const std::lock_guard lock(mutex_);
   if (const auto known = peers_.find(peer); known != peers_.end()) return known->second;
+  if (const auto failed = failed_.find(peer); failed != failed_.end()) throw ChannelClosed{peer, failed->second};
   const auto exchange = exchanging_.find(peer);
   if (exchange == exchanging_.end()) return nullptr;
   auto who = take(exchange->second, peer);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "transport/shm/segment.h"
@@ -31,10 +32,12 @@ class Transport final : public tutti::Transport {
   void after_sleep() override;
 
   // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd. find()
-  // finishes it. Thread-safe; does not block. Throws Error{system}.
+  // finishes it. Or: there will be no connection, and why. Thread-safe; neither blocks.
   void attach(int peer, int fd);
+  void fail(int peer, const std::string& why);
 
-  // nullptr until the exchange is done. Throws ChannelClosed if the peer closed before it was, Error if it gave something else.
+  // nullptr until the exchange is done. Throws ChannelClosed if there was no connection or the peer closed it, Error if the
+  // peer gave something else.
   std::shared_ptr<Peer> find(int peer);
 
   Segment& own() { return *own_; }
@@ -47,11 +50,12 @@ class Transport final : public tutti::Transport {
   std::mutex mutex_;
   std::map<int, int> exchanging_;  // peer -> fd
   std::map<int, std::shared_ptr<Peer>> peers_;
+  std::map<int, std::string> failed_;
 };
 
 // --- handover.cc: the exchange itself
-// Sends this rank's descriptors (and, to a thread of the same process, its mapping). Throws Error{system}.
-void give(int fd, const std::shared_ptr<Segment>& own, int bell);
+// Sends this rank's descriptors (and, to a thread of the same process, its mapping). False, with errno, where it cannot.
+bool give(int fd, const std::shared_ptr<Segment>& own, int bell);
 // Takes the peer's; nullptr while nothing has come.
 std::shared_ptr<Peer> take(int fd, int peer);
 

@@ -33,15 +33,21 @@ std::uint64_t Channel::sent() {
   return sender_.sent();
 }
 
-void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) { receiver_.claim(tag, data, bytes); }
+void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) {
+  receiver_.claims().receive(tag, data, bytes);
+}
+
+void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  receiver_.claims().receive_at(message, tag, data, bytes);
+}
 
 std::uint64_t Channel::received() {
   fill();
-  return receiver_.received();
+  return receiver_.claims().received();
 }
 
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
-  if (!receiver_.viewing()) receiver_.claim_view(tag, bytes);
+  if (!receiver_.claims().viewing()) receiver_.claims().view(tag, bytes);
   receiver_.absorb();
   if (receiver_.can_show_more()) read();
   const std::optional<std::span<const std::byte>> shown = receiver_.shown();

@@ -21,32 +21,22 @@ constexpr std::size_t kReadAhead = 16 * 1024;
 
 }  // namespace
 
-void Receiver::claim(const Tag& tag, std::byte* data, std::size_t bytes) { claims_.push_back({tag, data, bytes, false}); }
-
-void Receiver::claim_view(const Tag& tag, std::size_t bytes) {
-  claims_.push_back({tag, nullptr, bytes, true});
-  viewing_ = true;
-}
-
 void Receiver::release(std::size_t bytes) {
-  assert(viewing_ && header_ && bytes <= left() && bytes <= buffered());
+  assert(claims_.viewing() && header_ && bytes <= left() && bytes <= buffered());
   begin_ += bytes;
   done_ += bytes;
-  if (left() > 0) return;
-  viewing_ = false;
-  finish_front();
+  if (left() == 0) finish_front();
 }
 
 bool Receiver::absorb() {
   bool moved = false;
-  while (meet() && !claims_.front().viewed) {
+  for (const Claim* claim = front_met(); claim && !claim->viewed; claim = front_met()) {
     const std::size_t bytes = std::min(buffered(), left());
-    if (bytes > 0) std::memcpy(claims_.front().data + done_, buffer_.get() + begin_, bytes);
+    if (bytes > 0) std::memcpy(claim->data + done_, buffer_.get() + begin_, bytes);
     begin_ += bytes;
     done_ += bytes;
     moved |= bytes > 0;
     if (left() > 0) return moved;
-    ++received_;
     finish_front();
     moved = true;
   }
@@ -59,18 +49,18 @@ bool Receiver::can_show_more() const {
 }
 
 std::optional<std::span<const std::byte>> Receiver::shown() const {
-  if (!header_ || claims_.empty() || !claims_.front().viewed) return std::nullopt;
+  if (!header_ || !claims_.front() || !claims_.front()->viewed) return std::nullopt;
   if (buffered() == 0 && left() > 0) return std::nullopt;
   return std::span(buffer_.get() + begin_, std::min(buffered(), left()));
 }
 
-// Whether the front claim's message has begun to arrive.
-bool Receiver::meet() {
-  if (claims_.empty() || !parse_header()) return false;
-  const Claim& claim = claims_.front();
-  if (header_->tag != claim.tag) throw TagMismatch{peer_, claim.tag, header_->tag};
-  if (header_->total != claim.bytes) throw LengthMismatch{peer_, claim.bytes, header_->total};
-  return true;
+// The claim whose message has begun to arrive.
+const Claim* Receiver::front_met() {
+  const Claim* claim = claims_.front();
+  if (!claim || !parse_header()) return nullptr;
+  if (header_->tag != claim->tag) throw TagMismatch{peer_, claim->tag, header_->tag};
+  if (header_->total != claim->bytes) throw LengthMismatch{peer_, claim->bytes, header_->total};
+  return claim;
 }
 
 bool Receiver::parse_header() {
@@ -82,9 +72,10 @@ bool Receiver::parse_header() {
   if (header->communicator != communicator_) {
     throw ChannelClosed{peer_, "the peer sent a message of another communicator"};
   }
-  if (header->message != finished_ || header->offset != 0 || header->length != header->total) {
+  if (header->message != claims_.done() || header->offset != 0 || header->length != header->total) {
     throw ChannelClosed{peer_, "the peer sent message " + std::to_string(header->message) +
-                                   " or a part of it where all of message " + std::to_string(finished_) + " was due"};
+                                   " or a part of it where all of message " + std::to_string(claims_.done()) +
+                                   " was due"};
   }
   header_ = header;
   begin_ += Header::kBytes;
@@ -92,22 +83,22 @@ bool Receiver::parse_header() {
 }
 
 void Receiver::finish_front() {
-  claims_.pop_front();
+  claims_.finish_front();
   header_.reset();
   done_ = 0;
-  ++finished_;
 }
 
 // Bytes that the buffer should hold after the next read, at most.
 std::size_t Receiver::wanted_in_buffer() const {
-  if (claims_.empty()) return Header::kBytes;
-  const Claim& claim = claims_.front();
-  // Of a large posted receive the header alone, so that the rest can go straight to its memory.
-  if (!header_ && !claim.viewed && claim.bytes > kReadAhead) return Header::kBytes;
-  return (header_ ? 0 : Header::kBytes) + left() + kReadAhead;
+  if (header_) return left() + kReadAhead;
+  // Unclaimed: to name it. Large and posted: so that the rest can go straight to its memory.
+  const Claim* claim = claims_.front();
+  if (!claim || (!claim->viewed && claim->bytes > kReadAhead)) return Header::kBytes;
+  return Header::kBytes + claim->bytes + kReadAhead;
 }
 
-// Moving little to the buffer's start is cheaper than many short reads at its end; a consumer that is shown much has enough.
+// Moving little to the buffer's start is cheaper than many short reads at its end; a consumer that is shown much has
+// enough.
 bool Receiver::has_room() const { return end_ < kBuffer || buffered() <= kReadAhead; }
 
 void Receiver::make_room() {
@@ -124,7 +115,7 @@ bool Receiver::read(int fd) {
   std::size_t count = 0, straight = 0;
   if (header_ && can_fill()) {  // then nothing is buffered: absorb() has used it up
     straight = left();
-    parts[count++] = {claims_.front().data + done_, straight};
+    parts[count++] = {claims_.front()->data + done_, straight};
     parts[count++] = {buffer_.get(), kReadAhead};
   } else {
     parts[count++] = {buffer_.get() + end_, std::min(kBuffer - end_, wanted_in_buffer() - buffered())};
@@ -137,8 +128,8 @@ bool Receiver::read(int fd) {
   if (done < 0) throw ChannelClosed{peer_, std::string("cannot receive: ") + std::strerror(errno)};
   if (done == 0) {
     const bool inside = header_ || buffered() > 0;
-    throw ChannelClosed{peer_, inside ? "the peer closed the connection in the middle of a message"
-                                      : "the peer closed the connection"};
+    throw ChannelClosed{
+        peer_, inside ? "the peer closed the connection in the middle of a message" : "the peer closed the connection"};
   }
   const std::size_t filled = std::min(static_cast<std::size_t>(done), straight);
   done_ += filled;
@@ -148,7 +139,7 @@ bool Receiver::read(int fd) {
 }
 
 std::optional<Tag> Receiver::unclaimed(int fd) {
-  if (!claims_.empty()) return std::nullopt;
+  if (claims_.front()) return std::nullopt;
   if (!header_ && buffered() < Header::kBytes && fd >= 0) read(fd);
   if (!parse_header()) return std::nullopt;
   return header_->tag;

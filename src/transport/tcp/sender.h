@@ -19,8 +19,8 @@ class Sender {
   bool idle() const { return waiting_.empty(); }
   std::uint64_t sent() const { return sent_; }
 
-  // One system call: hands over as many waiting messages as the kernel takes, headers and payloads gathered. True if it took
-  // anything. Throws ChannelClosed. Requires !idle().
+  // One system call: hands over as many waiting messages as the kernel takes, headers and payloads gathered. True if it
+  // took anything. Throws ChannelClosed. Requires !idle().
   bool write(int fd);
 
  private:

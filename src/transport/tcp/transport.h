@@ -1,8 +1,9 @@
-// TCP: one connection for each communicator and pair of its ranks. Resolving, connecting, accepting and authenticating are
-// the control thread's; what arrives here is a connected, authenticated, non-blocking socket.
+// TCP: one connection for each communicator and pair of its ranks. Resolving, connecting, accepting and authenticating
+// are the control thread's; what arrives here is a connected, authenticated, non-blocking socket.
 //
-// Credit: a connection belongs to one communicator, and hardly more is read from it than what has been claimed, so the kernel's
-// socket buffers and TCP's own flow control are the credit. What a communicator leaves unread fills its own connection only.
+// Credit: a connection belongs to one communicator, and hardly more is read from it than what has been claimed, so the
+// kernel's socket buffers and TCP's own flow control are the credit. What a communicator leaves unread fills its own
+// connection only.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,42 @@
+// A message on its way in the interpreter, and the dice that decide how it moves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/interpret_memory.h"
+
+namespace tutti {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(mix(seed)) {}
+  std::uint64_t draw() { return mix(state_++); }
+  bool one_in(std::uint64_t n) { return draw() % n == 0; }
+  std::vector<std::size_t> shuffled(std::size_t size);  // [0, size)
+
+ private:
+  std::uint64_t state_;
+};
+
+// Moves element by element, in any order, from the sender's memory to where the receiver wants it; or into a buffer of
+// the transport and on from there, and then the sender's memory is given back before the receiver takes the message.
+struct Transfer {
+  Region from, to;
+  Elements source, target;
+  bool sent = false, posted = false;  // a reduce posts nothing: it reads contents()
+  bool buffered = false;
+  std::vector<Element> buffer;
+  bool moving = false;
+  std::vector<std::size_t> left;  // while moving: the elements still to move, in the order they will
+  bool given_back = false;        // to the sender
+  bool arrived = false;           // wholly in `target`, or consumed by a reduce
+  std::uint64_t priority = 0;
+
+  bool can_move() const { return sent && ((buffered && !given_back) || (posted && !arrived)); }
+  bool can_be_consumed() const { return sent && (!buffered || given_back); }
+  Elements contents() { return buffered ? Elements(buffer) : source; }
+  void move(Dice& dice);  // one element, or notices that all are there; throws Trouble
+};
+
+}  // namespace tutti

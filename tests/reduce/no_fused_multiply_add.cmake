@@ -1,0 +1,11 @@
+# Fails if any of OBJECTS holds an instruction that multiplies and adds with one rounding: x86's vf[n]m{add,sub}…, ARM's fm{la,ls,add,sub}.
+foreach(object IN LISTS OBJECTS)
+  execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${object} OUTPUT_VARIABLE code RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${OBJDUMP} cannot read ${object}")
+  endif()
+  string(REGEX MATCH "[^\n]*\t(vfn?m(add|sub)|fn?m(la|ls|add|sub))[^\n]*" found "${code}")
+  if(found)
+    message(FATAL_ERROR "${object} was compiled with contraction:${found}")
+  endif()
+endforeach()

@@ -1,0 +1,131 @@
+// Whoever speaks something else at a port of ours, or nothing at all, is dropped and holds nobody up.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "runtime/control_ranks.h"
+#include "runtime/handshake.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace testing_ranks;
+using Clock = std::chrono::steady_clock;
+
+Socket call(const Endpoint& place) {
+  for (int attempt = 0; attempt < 2000; ++attempt) {
+    int error = 0;
+    Socket socket = start_connecting(place, error);
+    pollfd entry{socket.fd(), POLLOUT, 0};
+    if (error == EINPROGRESS && poll(&entry, 1, 5000) > 0) error = error_of(socket.fd());
+    if (error == 0) return socket;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return {};
+}
+
+void say(const Socket& socket, const std::string& text) { (void)!send(socket.fd(), text.data(), text.size(), MSG_NOSIGNAL); }
+
+// Whether the other end hangs up within `limit`.
+bool is_hung_up(const Socket& socket, milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  while (Clock::now() < deadline) {
+    pollfd entry{socket.fd(), POLLIN, 0};
+    poll(&entry, 1, 10);
+    char piece[256];
+    const ssize_t got = recv(socket.fd(), piece, sizeof piece, 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> hostile_words() {
+  std::vector<std::string> words{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", std::string("\x16\x03\x01\x02\x00", 5), "\n",
+                                 std::string(100'000, 'A')};
+  std::mt19937 random(5);
+  for (int i = 0; i < 20; ++i) {
+    std::string noise(16 + random() % 200, ' ');
+    for (char& c : noise) c = static_cast<char>(random());
+    words.push_back(noise);
+    // The same behind a hello that is well formed, from someone without the secret.
+    const auto hello = Handshake::connecting({Handshake::Purpose::control, 1, 0, 0}, "", random_digest()).take_output();
+    words.push_back(std::string(reinterpret_cast<const char*>(hello.data()), hello.size()) + noise + noise);
+  }
+  return words;
+}
+
+TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
+  const auto settings = job(3, "s3cret");
+  std::vector<Outcome> ranks(3);
+  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  const Endpoint place = loopback().with_port(settings[0].master_port);
+  std::vector<Socket> callers;
+  for (const std::string& words : hostile_words()) {
+    callers.push_back(call(place));
+    ASSERT_TRUE(callers.back());
+    say(callers.back(), words);
+  }
+  for (int silent = 0; silent < 200; ++silent) callers.push_back(call(place));
+  const auto start = Clock::now();
+  auto others = join_all({settings[1], settings[2]});
+  hub.join();
+  EXPECT_LT(Clock::now() - start, milliseconds(4000));
+  ranks[1] = std::move(others[0]);
+  ranks[2] = std::move(others[1]);
+  for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
+  leave_all(ranks);
+}
+
+TEST(ControlStranger, AreDroppedAtOnceAndTheJobGoesOn) {
+  auto ranks = join_all(job(3, "s3cret"));
+  Inbox upper(*ranks[2].control), lower(*ranks[1].control);
+  for (int rank = 0; rank < 3; ++rank) {
+    const Member& member = ranks[0].control->members()[static_cast<std::size_t>(rank)];
+    for (const Endpoint& place : {*Endpoint::parse(member.address, member.port), Endpoint::local(member.local_name)})
+      for (const std::string& words : hostile_words()) {
+        const Socket caller = call(place);
+        say(caller, words);
+        EXPECT_TRUE(is_hung_up(caller, milliseconds(3000))) << words.substr(0, 20);
+      }
+  }
+  ranks[2].control->connect(1, Path::tcp, 1);
+  EXPECT_TRUE(upper.connection(1, 1) && lower.connection(2, 1));
+  EXPECT_EQ(upper.count(Notice::Kind::lost) + lower.count(Notice::Kind::lost), 0u);
+  leave_all(ranks);
+}
+
+TEST(ControlStranger, TheSilentAreDroppedByTheDeadline) {
+  auto settings = job(2, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(300);
+  auto ranks = join_all(settings);
+  const Member& member = ranks[0].control->members()[1];
+  const Socket caller = call(*Endpoint::parse(member.address, member.port));
+  EXPECT_FALSE(is_hung_up(caller, milliseconds(50)));
+  EXPECT_TRUE(is_hung_up(caller, milliseconds(5000)));
+  leave_all(ranks);
+}
+
+TEST(ControlStranger, AreReportedAtMostOnceASecond) {
+  auto ranks = join_all(job(2, "s3cret"));
+  const Member& member = ranks[0].control->members()[1];
+  testing::internal::CaptureStderr();
+  const auto start = Clock::now();
+  for (int i = 0; i < 100; ++i) {
+    const Socket caller = call(*Endpoint::parse(member.address, member.port));
+    say(caller, "GET / HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(is_hung_up(caller, milliseconds(3000)));
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start);
+  leave_all(ranks);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("tutti: rank 1: turned away 127.0.0.1:"), std::string::npos) << said;
+  EXPECT_NE(said.find("GET / HTTP/1.1"), std::string::npos) << said;
+  EXPECT_LE(std::count(said.begin(), said.end(), '\n'), took.count() + 2);
+}
+
+}  // namespace
+}  // namespace tutti::runtime

@@ -1,0 +1,177 @@
+// How calls end that cannot end well: on every rank, soon, and saying why.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "runtime/ranks.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+Settings settings_for(const std::string& transport) {
+  Settings settings;
+  settings.transport = transport;
+  return settings;
+}
+
+class EveryWire : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Failure, EveryWire, testing::Values("shm", "tcp"), [](const auto& it) { return it.param; });
+
+bool names(const std::optional<Error>& error, const std::string& text) {
+  return error && std::string(error->what()).find(text) != std::string::npos;
+}
+
+// Every rank hears of it at that call or, having returned already, at the next one.
+void expect_mismatch(const std::string& transport, const std::function<void(Communicator&)>& call, const std::string& one,
+                     const std::string& other) {
+  const auto thrown = outcomes(3, settings_for(transport), [&](Communicator& world) {
+    call(world);
+    world.barrier();
+    std::this_thread::sleep_for(50ms);
+    world.barrier();
+  });
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error) << one << " against " << other << " went unnoticed";
+    EXPECT_EQ(error->code, ErrorCode::mismatch) << error->what();
+    EXPECT_TRUE(names(error, one)) << error->what();
+    EXPECT_TRUE(names(error, other)) << error->what();
+  }
+}
+
+TEST_P(EveryWire, RanksThatDisagreeAllHearBothCalls) {
+  std::vector<float> buffers[3];
+  for (auto& buffer : buffers) buffer.resize(100'000);
+  const auto at = [&](Communicator& world) { return buffers[world.rank()].data(); };
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.all_reduce(at(world), at(world), world.rank() == 1 ? 4 : 5, DType::float32, Op::sum);
+  }, "float32 x 4", "float32 x 5");
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.all_reduce(at(world), at(world), world.rank() == 1 ? 100'000 : 99'999, DType::float32, Op::sum);
+  }, "float32 x 100000", "float32 x 99999");
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.all_reduce(at(world), at(world), 8, world.rank() == 2 ? DType::int32 : DType::float32, Op::sum);
+  }, "int32 x 8", "float32 x 8");
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.all_reduce(at(world), at(world), 8, DType::float32, world.rank() == 0 ? Op::max : Op::sum);
+  }, "max", "sum");
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.broadcast(at(world), 8, DType::float32, world.rank() == 0 ? 0 : 1);
+  }, "root 0", "root 1");
+  expect_mismatch(GetParam(), [&](Communicator& world) {
+    world.rank() == 0 ? world.barrier() : world.all_reduce(at(world), at(world), 0, DType::float32, Op::sum);
+  }, "barrier", "all_reduce");
+}
+
+TEST_P(EveryWire, ARankThatDoesNotComeIsNamedWhenTheTimeIsUp) {
+  Settings settings = settings_for(GetParam());
+  settings.timeout = 600ms;
+  settings.warn_after = 300ms;
+  const auto begin = Clock::now();
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    world.barrier();
+    if (world.rank() == 2) std::this_thread::sleep_for(1200ms);
+    std::int32_t value = 1;
+    world.all_reduce(std::span(&value, 1), Op::sum);
+  });
+  EXPECT_LT(Clock::now() - begin, 5s);
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::timeout) << error->what();
+    EXPECT_TRUE(names(error, "rank 2 has not entered all_reduce #2")) << error->what();
+    EXPECT_TRUE(names(error, "barrier #1")) << error->what();
+  }
+}
+
+TEST_P(EveryWire, ARankThatLeavesEarlyIsNamed) {
+  const auto begin = Clock::now();
+  const auto thrown = outcomes(3, settings_for(GetParam()), [&](Communicator& world) {
+    world.barrier();
+    if (world.rank() == 1) return;
+    world.barrier();
+  });
+  EXPECT_LT(Clock::now() - begin, 4s);
+  for (const int rank : {0, 2}) {
+    ASSERT_TRUE(thrown[rank]);
+    EXPECT_EQ(thrown[rank]->code, ErrorCode::peer_left) << thrown[rank]->what();
+    EXPECT_TRUE(names(thrown[rank], "rank 1 has left")) << thrown[rank]->what();
+  }
+  EXPECT_FALSE(thrown[1]);
+}
+
+TEST_P(EveryWire, AnAbortReachesEveryoneAndStays) {
+  const auto thrown = outcomes(4, settings_for(GetParam()), [&](Communicator& world) {
+    world.barrier();
+    if (world.rank() == 3) world.abort("out of cheese");
+    try {
+      world.barrier();
+    } catch (const Error&) {
+    }
+    world.barrier();
+  });
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::aborted);
+    EXPECT_TRUE(names(error, "out of cheese")) << error->what();
+  }
+}
+
+TEST_P(EveryWire, AKilledProcessIsNamedByEverySurvivorWithinASecond) {
+  constexpr int kRanks = 4;
+  for (const int victim : {0, 2}) {
+    int ports[2], report[2];
+    ASSERT_EQ(pipe(ports), 0);
+    ASSERT_EQ(pipe(report), 0);
+    const auto port = static_cast<std::uint16_t>(20'000 + ::getpid() % 20'000 + victim);
+    std::vector<pid_t> children;
+    for (int r = 0; r < kRanks; ++r) {
+      const pid_t child = fork();
+      if (child != 0) {
+        children.push_back(child);
+        continue;
+      }
+      Settings settings = settings_for(GetParam());
+      settings.rank = r;
+      settings.size = kRanks;
+      settings.master_address = "127.0.0.1";
+      settings.master_port = port;
+      settings.secret = "a secret of this test";
+      char verdict = 'n';
+      try {
+        Communicator world = Communicator::join(settings);
+        world.barrier();
+        if (r == victim) {
+          std::this_thread::sleep_for(100ms);
+          ::kill(::getpid(), SIGKILL);
+        }
+        std::vector<float> values(1 << 20);
+        while (true) world.all_reduce(std::span(values), Op::sum);
+      } catch (const Error& error) {
+        verdict = error.code == ErrorCode::peer_lost && error.peer == victim ? 'y' : 'n';
+        if (verdict == 'n') std::fprintf(stderr, "rank %d: %s\n", r, error.what());
+      }
+      [[maybe_unused]] const auto told = ::write(report[1], &verdict, 1);
+      ::_exit(0);
+    }
+    int status;
+    ::waitpid(children[victim], &status, 0);
+    const auto death = Clock::now();
+    for (int i = 0; i < kRanks - 1; ++i) {
+      char verdict = '?';
+      ASSERT_EQ(::read(report[0], &verdict, 1), 1);
+      EXPECT_EQ(verdict, 'y');
+    }
+    EXPECT_LT(Clock::now() - death, 1s);
+    for (int r = 0; r < kRanks; ++r)
+      if (r != victim) ::waitpid(children[r], &status, 0);
+    for (const int fd : {ports[0], ports[1], report[0], report[1]}) ::close(fd);
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,6 @@
+#!/bin/bash
+# All of ours is formatted as .clang-format says: format.sh SOURCE_DIR CLANG_FORMAT
+# Versions of clang-format differ; the one that counts is Debian 12's, 14.
+set -euo pipefail
+cd "$1"
+find include src tests tools bench examples -name '*.h' -o -name '*.cc' | sort | xargs "$2" --dry-run -Werror

@@ -1,0 +1,35 @@
+#!/bin/bash
+# Includes go one way (the layers of the design page): includes.sh SOURCE_DIR
+set -euo pipefail
+cd "$1"
+
+# What the files of a folder may include of ours, as extended regular expressions.
+declare -A may=(
+  [include/tutti]='tutti/'
+  [src/types]='tutti/|types/'
+  [src/schedule]='tutti/|types/|schedule/'
+  [src/collectives]='tutti/|types/|schedule/|collectives/'
+  [src/reduce]='tutti/types\.h|tutti/error\.h|types/|reduce/'
+  [src/transport]='tutti/types\.h|tutti/error\.h|types/|transport/'
+  [src/runtime]='tutti/|types/|schedule/|collectives/|reduce/|transport/|runtime/'
+  [src/trainer]='tutti/|trainer/'
+)
+
+wrong=0
+for folder in include/tutti src/*/; do
+  folder=${folder%/}
+  files=$(find "$folder" -name '*.h' -o -name '*.cc')
+  [ -n "$files" ] || continue
+  if [ -z "${may[$folder]:-}" ]; then
+    echo "$folder: say in $0 what it may include"
+    wrong=1
+    continue
+  fi
+  # Quoted includes, and our folders in angle brackets, less what is allowed.
+  if grep -nE '^ *# *include *("|<(tutti|types|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
+    grep -vE "include *[\"<](${may[$folder]})"; then
+    echo "^ $folder may include ${may[$folder]} only"
+    wrong=1
+  fi
+done
+exit $wrong
