@@ -64,7 +64,7 @@ struct HalfPort<bfloat16, kWhole> {
     if constexpr (kPartial) {
       hn::LoadInterleaved2(D(), reinterpret_cast<const float*>(from) + i, cell.v[0], cell.v[1]);
     } else {
-      const auto pairs = hn::LoadU(D32(), reinterpret_cast<const std::uint32_t*>(from) + i / 2);
+      const auto pairs = hn::BitCast(D32(), hn::LoadU(D16(), reinterpret_cast<const std::uint16_t*>(from) + i));
       cell.v[0] = hn::BitCast(D(), hn::ShiftLeft<16>(pairs));
       cell.v[1] = hn::BitCast(D(), hn::And(pairs, hn::Set(D32(), 0xffff0000)));
     }
@@ -75,12 +75,12 @@ struct HalfPort<bfloat16, kWhole> {
     if constexpr (kPartial) {
       hn::StoreInterleaved2(cell.v[0], cell.v[1], D(), reinterpret_cast<float*>(to) + i);
     } else {
-      const auto pairs = hn::BitCast(D32(), round(hn::BitCast(D32(), cell.v[0]), hn::BitCast(D32(), cell.v[1])));
-      auto* const at = reinterpret_cast<std::uint32_t*>(to) + i / 2;
+      const auto pairs = round(hn::BitCast(D32(), cell.v[0]), hn::BitCast(D32(), cell.v[1]));
+      auto* const at = reinterpret_cast<std::uint16_t*>(to) + i;
       if constexpr (kStream) {
-        hn::Stream(pairs, D32(), at);
+        hn::Stream(pairs, D16(), at);
       } else {
-        hn::StoreU(pairs, D32(), at);
+        hn::StoreU(pairs, D16(), at);
       }
     }
   }

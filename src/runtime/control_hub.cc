@@ -189,7 +189,7 @@ void Hub::leave(std::function<void()> done) {
   timer_.async_wait([this](error_code ec) {
     if (!ec && left_) std::exchange(left_, nullptr)();
   });
-  said(0, Goodbye{});
+  send(Goodbye{});  // behind whatever this rank has said before
 }
 
 }  // namespace tutti::runtime

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kProbeAfter = 1ms;          // a wait this long is worth a question to the peer
-constexpr auto kProbeAgainAfter = 1s;
+constexpr auto kProbeAgainAfter = 200ms;
 constexpr auto kGraceAfterLeaving = 200ms;  // what a peer sent before it left may still be on its way
 constexpr auto kVerdictWithin = 1s;         // the control plane's word on a connection that closed
 
@@ -189,10 +189,10 @@ void Group::fail(Failure failure) {
 }
 
 void Group::abort(Failure failure) {
-  const ErrorCode code = failure.code;
-  const std::string message = failure.message;
+  if (has_failed()) return;
+  // Told first: once fail() is seen this rank may leave, and its goodbye must not overtake the reason.
+  if (Control* control = job_->control()) control->poison(id_, failure.code, failure.message);
   fail(std::move(failure));
-  if (Control* control = job_->control()) control->poison(id_, code, message);
 }
 
 // A message left over from an earlier call is held against what this rank called then, where it still knows.

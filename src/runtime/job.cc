@@ -119,29 +119,29 @@ void Job::on_connection(int peer, Path path, std::uint64_t communicator, int fd,
 }
 
 void Job::on_notice(const Notice& notice) {
+  const std::lock_guard lock(groups_mutex_);
   switch (notice.kind) {
     case Notice::Kind::lost:
-      fail_groups_with(notice.peer, ErrorCode::peer_lost, "was lost: " + notice.message);
+      lost_[notice.peer] = notice.message;
+      for (Group* group : groups_) tell_of_loss(*group, notice.peer, notice.message);
       break;
     case Notice::Kind::left:
       left_[notice.peer].store(true, std::memory_order_release);
       break;
     case Notice::Kind::poisoned:
-    case Notice::Kind::answer: {
-      const std::lock_guard lock(groups_mutex_);
+      poisoned_.try_emplace(notice.communicator, notice);
+      [[fallthrough]];
+    case Notice::Kind::answer:
       for (Group* group : groups_)
         if (group->id() == notice.communicator) group->on_notice(notice);
       break;
-    }
   }
   ring();
 }
 
-void Job::fail_groups_with(int peer, ErrorCode code, const std::string& why) {
-  const std::lock_guard lock(groups_mutex_);
-  for (Group* group : groups_)
-    if (const int local = group->local_rank_of(peer); local >= 0)
-      group->fail({code, local, "rank " + std::to_string(local) + " " + why});
+void Job::tell_of_loss(Group& group, int peer, const std::string& why) {
+  const int local = group.local_rank_of(peer);
+  if (local >= 0) group.fail({ErrorCode::peer_lost, local, "rank " + std::to_string(local) + " was lost: " + why});
 }
 
 // --- the engine ---------------------------------------------------------------------------------------------------------
@@ -162,9 +162,12 @@ void Job::Lock::breathe() {
   lock_.lock();
 }
 
+// Bad news may have come while the group was being made.
 void Job::add(Group& group) {
   const std::lock_guard lock(groups_mutex_);
   groups_.push_back(&group);
+  if (const auto known = poisoned_.find(group.id()); known != poisoned_.end()) group.on_notice(known->second);
+  for (const auto& [peer, why] : lost_) tell_of_loss(group, peer, why);
 }
 
 void Job::remove(Group& group) {

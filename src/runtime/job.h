@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -85,7 +86,7 @@ class Job {
   Transport& transport_to(int peer);
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
   void on_notice(const Notice& notice);
-  void fail_groups_with(int peer, ErrorCode code, const std::string& why);
+  static void tell_of_loss(Group& group, int peer, const std::string& why);
 
   Settings settings_;
   Sleeper sleeper_;
@@ -101,6 +102,8 @@ class Job {
   std::atomic<int> wanting_{0};  // threads that want the engine
   std::mutex groups_mutex_;      // taken by the control thread too; inside the engine's lock
   std::vector<Group*> groups_;
+  std::map<int, std::string> lost_;                // peers, and why
+  std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
 
   std::unique_ptr<Control> control_;  // last: its thread calls into the above
 };

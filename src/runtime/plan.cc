@@ -17,25 +17,26 @@ class Places {
   Places(const Schedule& schedule, const Partition& partition, DType dtype)
       : partition_(partition), element_(size_of(dtype)), accumulation_(accumulation_size_of(dtype)) {
     std::size_t longest = 0;
-    for (int s = 0; s < schedule.slices; ++s) longest = std::max(longest, partition.slice(s).size());
-    scratch_row_ = (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+    for (int s = 0; s < schedule.slices; ++s)
+      for (int c = 0; c < schedule.chunks; ++c) longest = std::max(longest, partition.chunk(s, c).size());
+    scratch_cell_ = (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+    chunks_ = static_cast<std::size_t>(schedule.chunks);
   }
 
   std::size_t element_bytes(Space space) const { return space == Space::scratch ? accumulation_ : element_; }
-  std::size_t scratch_row_bytes() const { return scratch_row_; }
+  std::size_t scratch_row_bytes() const { return chunks_ * scratch_cell_; }
 
   ElementRange range(const Region& region) const { return partition_.chunk(region.slice, region.chunk); }
 
   std::size_t offset(const Region& region) const {
-    const std::size_t begin = range(region).begin;
-    if (region.space == Space::scratch)
-      return region.row * scratch_row_ + (begin - partition_.slice(region.slice).begin) * accumulation_;
-    return (region.row * partition_.count + begin) * element_;
+    if (region.space == Space::scratch) return (region.row * chunks_ + region.chunk) * scratch_cell_;
+    return (region.row * partition_.count + range(region).begin) * element_;
   }
 
  private:
   const Partition& partition_;
-  std::size_t element_, accumulation_, scratch_row_;
+  std::size_t element_, accumulation_, chunks_;
+  std::size_t scratch_cell_;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
 };
 
 // A reduce whose result is sent by the steps right behind it may write to those peers at once.
