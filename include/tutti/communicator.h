@@ -1,7 +1,7 @@
 // Start here. A Communicator is an ordered group of ranks that make the same calls in the same order.
 //
-//   auto world = tutti::Communicator::from_env();            // started by `tutti run -n 4 ./prog`, torchrun, mpirun, srun
-//   world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
+//   auto world = tutti::Communicator::from_env();            // started by `tutti run -n 4 ./prog`, torchrun, mpirun,
+//   srun world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,8 @@ class Work {
   std::shared_ptr<runtime::Request> request_;
 };
 
-// Memory that every rank of this host maps, so that peers read and write it directly. Valid as long as the Memory lives.
+// Memory that every rank of this host maps, so that peers read and write it directly. Valid as long as the Memory
+// lives.
 class Memory {
  public:
   Memory();
@@ -78,7 +79,9 @@ class Memory {
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   template <class T>
-  std::span<T> as() const { return {static_cast<T*>(data_), bytes_ / sizeof(T)}; }
+  std::span<T> as() const {
+    return {static_cast<T*>(data_), bytes_ / sizeof(T)};
+  }
 
  private:
   friend class Communicator;
@@ -93,12 +96,13 @@ class Memory {
 // Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
 // A rank's buffers are untouched by peers once its call has returned.
 //
-// Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is sent.
-// Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same error.
-// A blocking call never waits longer than Settings::timeout for a peer.
+// Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is
+// sent. Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same
+// error. A blocking call never waits longer than Settings::timeout for a peer.
 class Communicator {
  public:
-  // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have joined.
+  // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have
+  // joined.
   static Communicator from_env();
   static Communicator join(const Settings& settings);
 
@@ -107,7 +111,8 @@ class Communicator {
 
   // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error.
   // transport: "inproc" (the simplest; for tests and for reading), "shm" or "tcp".
-  static void run_threads(int ranks, const std::function<void(Communicator&)>& body, const std::string& transport = "inproc");
+  static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
+                          const std::string& transport = "inproc");
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -121,7 +126,8 @@ class Communicator {
 
   // out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count); in holds size() * count.
   // In place: out == in + rank() * count.
-  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                      const CallOptions& options = {});
 
   // out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r; out holds size() * count.
   // In place: in == out + rank() * count.
@@ -135,8 +141,10 @@ class Communicator {
 
   // The same, started: they return at once. Operations of one communicator run in the order they were started; they
   // advance inside test() and wait() of any Work and inside any blocking call of this process's job.
-  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
-  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                        const CallOptions& options = {});
+  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                            const CallOptions& options = {});
   Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
   Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
@@ -155,8 +163,8 @@ class Communicator {
   // A negative color takes part and gets a communicator of itself alone.
   Communicator split(int color, int key = 0);
 
-  // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the peers
-  // of this host directly. The start is aligned to 4096. No space is Error{system} on every rank.
+  // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the
+  // peers of this host directly. The start is aligned to 4096. No space is Error{system} on every rank.
   Memory allocate(std::size_t bytes);
 
   // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe.

@@ -13,7 +13,7 @@ struct Settings {
   // Who and where. Filled by from_env from the first launcher it recognises (see the README's table).
   int rank = -1;
   int size = -1;
-  std::string master_address;     // host name or address of rank 0; empty: ranks meet on this host alone
+  std::string master_address;  // host name or address of rank 0; empty: ranks meet on this host alone
   std::uint16_t master_port = 0;
 
   // Admission. Empty: only processes of the same user on the same host may join.
@@ -31,7 +31,8 @@ struct Settings {
   std::uint16_t port_first = 0;  // ports to listen on, [port_first, port_last]; 0: the system chooses
   std::uint16_t port_last = 0;
 
-  // "auto": shared memory between ranks of one host, TCP between hosts; "shm" and "tcp" force one (shm across hosts is an error).
+  // "auto": shared memory between ranks of one host, TCP between hosts; "shm" and "tcp" force one (shm across hosts is
+  // an error).
   std::string transport = "auto";
 
   // Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm.

@@ -9,8 +9,8 @@
 
 namespace tutti {
 
-// IEEE 754 binary16 and bfloat16 as they lie in memory. They carry bits only; arithmetic belongs to the reduction, which
-// accumulates both in float32.
+// IEEE 754 binary16 and bfloat16 as they lie in memory. They carry bits only; arithmetic belongs to the reduction,
+// which accumulates both in float32.
 struct float16 {
   std::uint16_t bits;
   friend bool operator==(float16, float16) = default;
@@ -27,9 +27,9 @@ enum class DType : std::uint8_t { float32, float64, float16, bfloat16, int8, uin
 // toward zero. A NaN wins min and max, and -0 < +0.
 enum class Op : std::uint8_t { sum, prod, min, max, avg };
 
-// The order in which contributions may be combined. `canonical` is the pairwise tree T of the design page: the same bits
-// whatever the algorithm, transport, message size or placement. `any` admits algorithms that cannot keep it (ring): each
-// contribution still exactly once, and the same bits from run to run.
+// The order in which contributions may be combined. `canonical` is the pairwise tree T of the design page: the same
+// bits whatever the algorithm, transport, message size or placement. `any` admits algorithms that cannot keep it
+// (ring): each contribution still exactly once, and the same bits from run to run.
 enum class Order : std::uint8_t { canonical, any };
 
 enum class Collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
@@ -50,7 +50,7 @@ enum class Algorithm : std::uint8_t {
 // Where a buffer lies. Only host memory is served at present; the others are refused with Error{unsupported}.
 enum class MemoryKind : std::uint8_t { host, pinned, device, managed };
 
-std::size_t size_of(DType dtype);             // bytes of one element
+std::size_t size_of(DType dtype);               // bytes of one element
 std::size_t accumulation_size_of(DType dtype);  // bytes of one partial result: 4 for 16-bit floats, else size_of
 
 std::string_view to_string(DType dtype);
@@ -72,16 +72,46 @@ std::span<const Algorithm> all_algorithms();  // without `automatic`
 
 template <class T>
 struct dtype_of_type;
-template <> struct dtype_of_type<float> { static constexpr DType value = DType::float32; };
-template <> struct dtype_of_type<double> { static constexpr DType value = DType::float64; };
-template <> struct dtype_of_type<float16> { static constexpr DType value = DType::float16; };
-template <> struct dtype_of_type<bfloat16> { static constexpr DType value = DType::bfloat16; };
-template <> struct dtype_of_type<std::int8_t> { static constexpr DType value = DType::int8; };
-template <> struct dtype_of_type<std::uint8_t> { static constexpr DType value = DType::uint8; };
-template <> struct dtype_of_type<std::int32_t> { static constexpr DType value = DType::int32; };
-template <> struct dtype_of_type<std::uint32_t> { static constexpr DType value = DType::uint32; };
-template <> struct dtype_of_type<std::int64_t> { static constexpr DType value = DType::int64; };
-template <> struct dtype_of_type<std::uint64_t> { static constexpr DType value = DType::uint64; };
+template <>
+struct dtype_of_type<float> {
+  static constexpr DType value = DType::float32;
+};
+template <>
+struct dtype_of_type<double> {
+  static constexpr DType value = DType::float64;
+};
+template <>
+struct dtype_of_type<float16> {
+  static constexpr DType value = DType::float16;
+};
+template <>
+struct dtype_of_type<bfloat16> {
+  static constexpr DType value = DType::bfloat16;
+};
+template <>
+struct dtype_of_type<std::int8_t> {
+  static constexpr DType value = DType::int8;
+};
+template <>
+struct dtype_of_type<std::uint8_t> {
+  static constexpr DType value = DType::uint8;
+};
+template <>
+struct dtype_of_type<std::int32_t> {
+  static constexpr DType value = DType::int32;
+};
+template <>
+struct dtype_of_type<std::uint32_t> {
+  static constexpr DType value = DType::uint32;
+};
+template <>
+struct dtype_of_type<std::int64_t> {
+  static constexpr DType value = DType::int64;
+};
+template <>
+struct dtype_of_type<std::uint64_t> {
+  static constexpr DType value = DType::uint64;
+};
 
 template <class T>
 inline constexpr DType dtype_of = dtype_of_type<T>::value;

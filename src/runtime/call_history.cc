@@ -1,5 +1,6 @@
-// A ring of the last calls: one writer, any readers. A slot is rewritten in the order {sequence = 0, words, sequence}, each store
-// a release; a reader that sees the same sequence before and after an acquiring read of the words has seen them whole.
+// A ring of the last calls: one writer, any readers. A slot is rewritten in the order {sequence = 0, words, sequence},
+// each store a release; a reader that sees the same sequence before and after an acquiring read of the words has seen
+// them whole.
 #include "runtime/control.h"
 
 namespace tutti::runtime {

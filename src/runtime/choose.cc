@@ -40,7 +40,8 @@ std::span<const Rule> rules() { return kRules; }
 
 Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes) {
   for (const Rule& rule : kRules)
-    if (rule.collective == collective && ranks <= rule.max_ranks && (hosts == 1 || !rule.one_host) && bytes <= rule.max_bytes)
+    if (rule.collective == collective && ranks <= rule.max_ranks && (hosts == 1 || !rule.one_host) &&
+        bytes <= rule.max_bytes)
       return rule.algorithm;
   return automatic;
 }

@@ -1,4 +1,5 @@
-// Which algorithm a call uses when the caller does not say: one table over (ranks, hosts, bytes), the same on every rank.
+// Which algorithm a call uses when the caller does not say: one table over (ranks, hosts, bytes), the same on every
+// rank.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace tutti::runtime {
 struct Rule {
   Collective collective;
   int max_ranks;
-  bool one_host;          // all ranks share a host
+  bool one_host;  // all ranks share a host
   std::size_t max_bytes;
   Algorithm algorithm;
 };

@@ -26,7 +26,8 @@ std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
 
 }  // namespace
 
-// --- Work, Memory ---------------------------------------------------------------------------------------------------------
+// --- Work, Memory
+// ---------------------------------------------------------------------------------------------------------
 
 Work::Work() = default;
 Work::Work(std::shared_ptr<runtime::Request> request) : request_(std::move(request)) {}
@@ -54,7 +55,8 @@ Memory::Memory(Memory&&) noexcept = default;
 Memory& Memory::operator=(Memory&&) noexcept = default;
 Memory::~Memory() = default;
 
-// --- making and leaving -----------------------------------------------------------------------------------------------------
+// --- making and leaving
+// -----------------------------------------------------------------------------------------------------
 
 Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
@@ -62,13 +64,18 @@ Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
 Communicator Communicator::from_env() { return join(Settings::from_env()); }
-Communicator Communicator::join(const Settings& settings) { return Communicator(make_world(Job::join(settings, nullptr))); }
+Communicator Communicator::join(const Settings& settings) {
+  return Communicator(make_world(Job::join(settings, nullptr)));
+}
 Communicator Communicator::join(const Settings& settings, Store& store) {
   return Communicator(make_world(Job::join(settings, &store)));
 }
 
-void Communicator::run_threads(int ranks, const std::function<void(Communicator&)>& body, const std::string& transport) {
-  if (ranks < 1) throw Error(ErrorCode::invalid_argument, "run_threads: " + std::to_string(ranks) + " ranks; there must be at least one");
+void Communicator::run_threads(int ranks, const std::function<void(Communicator&)>& body,
+                               const std::string& transport) {
+  if (ranks < 1)
+    throw Error(ErrorCode::invalid_argument,
+                "run_threads: " + std::to_string(ranks) + " ranks; there must be at least one");
   const auto store = make_memory_store();
   const auto hub = transport == "inproc" ? std::make_shared<inproc::Hub>() : nullptr;
   std::mutex mutex;
@@ -120,12 +127,15 @@ Algorithm Communicator::choose(Collective collective, std::size_t count, DType d
   return group_->choose(collective, count, dtype, order);
 }
 
-// --- collectives ------------------------------------------------------------------------------------------------------------
+// --- collectives
+// ------------------------------------------------------------------------------------------------------------
 
-void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                              const CallOptions& options) {
   group_->run(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out);
 }
-void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                  const CallOptions& options) {
   group_->run(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out);
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
@@ -138,20 +148,26 @@ void Communicator::barrier(const CallOptions& options) {
   group_->run(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr);
 }
 
-Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                    const CallOptions& options) {
   return Work(group_->start(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out));
 }
-Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                        const CallOptions& options) {
   return Work(group_->start(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out));
 }
-Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
+Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                    const CallOptions& options) {
   return Work(group_->start(group_->make_call(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out));
 }
-Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  return Work(group_->start(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
+Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
+                                   const CallOptions& options) {
+  return Work(
+      group_->start(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
-  return Work(group_->start(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
+  return Work(
+      group_->start(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
 }
 
 }  // namespace tutti

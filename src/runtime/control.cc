@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <exception>
 
-#include "runtime/control_plane.h"
+#include "runtime/control_meeting.h"
+#include "runtime/join.h"
+#include "runtime/secret.h"
 
 namespace tutti::runtime {
 namespace {
@@ -81,9 +83,10 @@ void listen_at_places(Meeting& meeting) {
 
 void meet_at_master(const Settings& settings, Meeting& meeting) {
   if (settings.master_port == 0)
-    throw Error(ErrorCode::invalid_argument,
-                "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
-                "set TUTTI_MASTER=host:port");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
+        "set TUTTI_MASTER=host:port");
   const std::string& host = settings.master_address;
   meeting.secret = settings.secret;
   if (!host.empty()) meeting.places = resolve(host, settings.master_port);
@@ -97,7 +100,8 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
                       "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
     meeting.places = {local_place(settings)};
   } else if (settings.rank == 0 && !settings.interface.empty()) {
-    meeting.places = {find_interface(settings.interface, meeting.places.front().family()).with_port(settings.master_port)};
+    meeting.places = {
+        find_interface(settings.interface, meeting.places.front().family()).with_port(settings.master_port)};
   }
   if (settings.rank == 0) listen_at_places(meeting);
 }
@@ -112,9 +116,8 @@ class Meeter {
   // Rank 0 says in the store where it listens, and with what secret unless everyone is configured with one.
   void as_master() {
     try {
-      const Endpoint address = settings_.interface.empty()
-                                   ? (all_on_this_host() ? loopback() : outward())
-                                   : find_interface(settings_.interface);
+      const Endpoint address = settings_.interface.empty() ? (all_on_this_host() ? loopback() : outward())
+                                                           : find_interface(settings_.interface);
       meeting_.listeners.push_back(listen_in(address, settings_.port_first, settings_.port_last));
       meeting_.places = {own_end(meeting_.listeners.back().fd())};
       meeting_.secret = settings_.secret.empty() ? to_hex(random_digest()) : settings_.secret;
@@ -131,7 +134,8 @@ class Meeter {
     store_.set(host_key(settings_.rank), host_id() + " " + std::to_string(settings_.size));
     const std::string where = get(kAddress, "rank 0 did not say in the store where it is");
     const std::size_t space = where.find(' ');
-    const std::string address = where.substr(0, space), rest = space == std::string::npos ? "" : where.substr(space + 1);
+    const std::string address = where.substr(0, space),
+                      rest = space == std::string::npos ? "" : where.substr(space + 1);
     if (address.starts_with('!'))
       throw join_error(static_cast<ErrorCode>(std::atoi(address.c_str() + 1)), settings_.rank, 0, rest);
     const auto place = Endpoint::parse(address, static_cast<std::uint16_t>(std::atoi(rest.c_str())));
@@ -170,8 +174,9 @@ class Meeter {
     try {
       return store_.get(key, std::max(left, milliseconds(1)));
     } catch (const std::exception& failure) {
-      throw join_error(ErrorCode::timeout, settings_.rank, -1,
-                       otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() + ")");
+      throw join_error(
+          ErrorCode::timeout, settings_.rank, -1,
+          otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() + ")");
     }
   }
 
@@ -186,6 +191,12 @@ class Meeter {
 
 }  // namespace
 
+std::string Meeting::text() const {
+  std::string all;
+  for (const Endpoint& place : places) all += (all.empty() ? "" : " or ") + place.text();
+  return all;
+}
+
 std::unique_ptr<Control> Control::join(const Settings& settings, Store* store) {
   check(settings);
   if (settings.size == 1) return std::make_unique<Alone>();
@@ -198,9 +209,7 @@ std::unique_ptr<Control> Control::join(const Settings& settings, Store* store) {
     Meeter(settings, *store, meeting).as_master();
   else
     Meeter(settings, *store, meeting).as_member();
-  auto plane = std::make_unique<Plane>(settings, std::move(meeting));
-  plane->join();
-  return plane;
+  return join_at(settings, std::move(meeting));
 }
 
 }  // namespace tutti::runtime

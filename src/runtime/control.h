@@ -47,7 +47,7 @@ struct Notice {
   std::string message;
   // answer
   std::uint32_t sequence = 0;   // what was asked about
-  bool entered = false;         // whether the peer has entered that call; then `call` is its tag
+  bool entered = false;         // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
   Tag call{};
   Tag last{};                   // the last call it completed; all zero if none
 };
@@ -80,7 +80,8 @@ class Control {
   // derived from uid and master_port, where the kernel vouches for the user.
   static std::unique_ptr<Control> join(const Settings& settings, Store* store);
 
-  virtual ~Control() = default;  // says goodbye; rank 0 stays until all have left or connect_timeout has passed
+  // Says goodbye; rank 0 stays until all have left or connect_timeout has passed. No handler runs after it has returned.
+  virtual ~Control() = default;
 
   virtual const std::vector<Member>& members() const = 0;
   virtual int rank() const = 0;
@@ -95,7 +96,7 @@ class Control {
   // --- failure
   using OnNotice = std::function<void(const Notice&)>;
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
-  // Tells every rank of the job that `communicator` has failed. Thread-safe.
+  // Tells every other rank of the job that `communicator` has failed. Thread-safe.
   virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
   // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) = 0;

@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kGrace{1000};
 std::string secret_advice(int rank) {
   const std::string name = std::to_string(rank);
   return "the secret of rank " + name +
-         " differs from rank 0's: check TUTTI_SECRET, TUTTI_SECRET_FILE and ~/.config/tutti/secret where rank 0 and rank " +
+         " differs from rank 0's: check TUTTI_SECRET, TUTTI_SECRET_FILE and ~/.config/tutti/secret where rank 0 and "
+         "rank " +
          name + " run";
 }
 
@@ -128,8 +129,9 @@ void FarHub::overdue() {
   if (joined_ || over_) return;
   if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
   fail(join_error(ErrorCode::unreachable, settings_.rank, 0,
-                  "rank 0 could not be reached at " + meeting_.text() + " within " + in_seconds(settings_.join_timeout) +
-                      " (" + (last_trouble_.empty() ? "no answer" : last_trouble_) +
+                  "rank 0 could not be reached at " + meeting_.text() + " within " +
+                      in_seconds(settings_.join_timeout) + " (" +
+                      (last_trouble_.empty() ? "no answer" : last_trouble_) +
                       "): is rank 0 running there, are address and port right (MASTER_ADDR and MASTER_PORT, or "
                       "TUTTI_MASTER), does a firewall let them through?"));
 }

@@ -17,15 +17,7 @@ constexpr milliseconds kLinger{1000};
 
 }  // namespace
 
-void report(int rank, const std::string& line) {
-  std::fprintf(stderr, "tutti: rank %d: %s\n", rank, line.c_str());
-}
-
-std::string Meeting::text() const {
-  std::string all;
-  for (const Endpoint& place : places) all += (all.empty() ? "" : " or ") + place.text();
-  return all;
-}
+void report(int rank, const std::string& line) { std::fprintf(stderr, "tutti: rank %d: %s\n", rank, line.c_str()); }
 
 Hub::Hub(asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt, UplinkUser& user)
     : io_(io),

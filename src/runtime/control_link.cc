@@ -148,8 +148,8 @@ Reception::Reception(asio::io_context& io, Clock::duration limit, std::size_t ma
 
 void Reception::open(Socket socket, const Handshake::Door& door) {
   const bool local = own_end(socket.fd()).is_local();
-  auto listener = std::make_shared<Listener>(
-      Listener{asio::posix::stream_descriptor(io_, socket.release()), door, local});
+  auto listener =
+      std::make_shared<Listener>(Listener{asio::posix::stream_descriptor(io_, socket.release()), door, local});
   listeners_.push_back(listener);
   wait_at(listener);
 }

@@ -37,7 +37,8 @@ class Link : public std::enable_shared_from_this<Link> {
   int release();  // the socket, non-blocking, everything of the handshake written and nothing after it read
 
   void send(const ControlMessage& message);
-  // Writes what is still to be written, tells the other end that nothing follows, and closes when it does, or after `limit`.
+  // Writes what is still to be written, tells the other end that nothing follows, and closes when it does, or after
+  // `limit`.
   void finish(Clock::duration limit);
   void close();
 
@@ -68,13 +69,14 @@ class Link : public std::enable_shared_from_this<Link> {
   bool waiting_to_write_ = false;
 };
 
-// Listens: takes connections in and hands over those that have shaken hands. Strangers cost nothing but a socket each for a
-// moment: the oldest is dropped when too many are still shaking hands.
+// Listens: takes connections in and hands over those that have shaken hands. Strangers cost nothing but a socket each
+// for a moment: the oldest is dropped when too many are still shaking hands.
 class Reception {
  public:
   // on_link: the link's handshake says what it is for. on_stranger: someone was turned away, and why.
   Reception(boost::asio::io_context& io, Clock::duration limit, std::size_t max_pending,
-            std::function<void(const std::shared_ptr<Link>&)> on_link, std::function<void(const std::string&)> on_stranger);
+            std::function<void(const std::shared_ptr<Link>&)> on_link,
+            std::function<void(const std::string&)> on_stranger);
 
   // Behind a local socket only processes of our own user are let in.
   void open(Socket listener, const Handshake::Door& door);

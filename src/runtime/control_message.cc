@@ -21,7 +21,7 @@ class Writer {
 
  private:
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
   void put(T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i)
       bytes_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i)));
@@ -36,7 +36,7 @@ class Writer {
   template <class T>
   void put(const std::vector<T>& list);
   template <class T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void put(const T& part);
 
   std::vector<std::byte> bytes_ = std::vector<std::byte>(4);
@@ -58,11 +58,12 @@ class Reader {
     return std::exchange(bytes_, bytes_.subspan(count)).first(count);
   }
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
   void get(T& value) {
     std::uint64_t number = 0;
     int shift = 0;
-    for (const std::byte b : take(sizeof(T))) number |= std::to_integer<std::uint64_t>(b) << std::exchange(shift, shift + 8);
+    for (const std::byte b : take(sizeof(T)))
+      number |= std::to_integer<std::uint64_t>(b) << std::exchange(shift, shift + 8);
     if constexpr (std::is_same_v<T, bool>)
       value = number != 0;
     else
@@ -82,7 +83,7 @@ class Reader {
   template <class T>
   void get(std::vector<T>& list);
   template <class T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void get(T& part);
 
   std::span<const std::byte> bytes_;
@@ -92,9 +93,7 @@ class Reader {
 template <class T, class Message>
 concept Of = std::is_same_v<std::remove_const_t<T>, Message>;
 
-void fields(auto& archive, Of<Member> auto& m) {
-  archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid);
-}
+void fields(auto& archive, Of<Member> auto& m) { archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid); }
 void fields(auto& archive, Of<Notice> auto& n) {
   archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last);
 }
@@ -113,10 +112,8 @@ void Writer::put(const std::vector<T>& list) {
   for (const T& item : list) put(item);
 }
 template <class T>
-  requires std::is_class_v<T>
-void Writer::put(const T& part) {
-  fields(*this, part);
-}
+requires std::is_class_v<T>
+void Writer::put(const T& part) { fields(*this, part); }
 
 template <class T>
 void Reader::get(std::vector<T>& list) {
@@ -126,10 +123,8 @@ void Reader::get(std::vector<T>& list) {
   while (good_ && list.size() < size) get(list.emplace_back());  // grows only as bytes are there to fill it
 }
 template <class T>
-  requires std::is_class_v<T>
-void Reader::get(T& part) {
-  fields(*this, part);
-}
+requires std::is_class_v<T>
+void Reader::get(T& part) { fields(*this, part); }
 
 template <std::size_t index = 0>
 std::optional<ControlMessage> decode(std::size_t kind, std::span<const std::byte> bytes) {

@@ -1,7 +1,7 @@
 // What the control connections carry once the handshake is over, and how it is written.
 //
-// A frame is 4 bytes length of what follows, 1 byte kind (the alternative's index in ControlMessage), then the members in the
-// order of declaration. Integers are little-endian of 1 to 8 bytes; text is 4 bytes length and bytes.
+// A frame is 4 bytes length of what follows, 1 byte kind (the alternative's index in ControlMessage), then the members
+// in the order of declaration. Integers are little-endian of 1 to 8 bytes; text is 4 bytes length and bytes.
 #pragma once
 
 #include <cstddef>

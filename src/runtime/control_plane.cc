@@ -49,7 +49,8 @@ void Plane::run() {
     uplink_->start();
     tick();
     io_.run();
-  } catch (const std::exception& failure) {  // out of memory or of descriptors: nobody is served any more, and all must know
+  } catch (
+      const std::exception& failure) {  // out of memory or of descriptors: nobody is served any more, and all must know
     const std::string what = std::string("the control thread failed: ") + failure.what();
     report(settings_.rank, what);
     if (join_over_)
@@ -71,6 +72,12 @@ void Plane::tick() {
 }
 
 // --- joining
+
+std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting) {
+  auto plane = std::make_unique<Plane>(settings, std::move(meeting));
+  plane->join();
+  return plane;
+}
 
 std::string Plane::data_key(const Digest& salt) const {
   return std::string(as_key(hmac_sha256(meeting_.secret, salt)));
@@ -218,7 +225,8 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
   if (peer < 0 || peer >= settings_.rank) return failed("only lower ranks take connections from this one");
   if (seat_->is_gone(peer)) return failed("it has died or left");
   const Member& member = members_[static_cast<std::size_t>(peer)];
-  const auto place = path == Path::local ? Endpoint::local(member.local_name) : Endpoint::parse(member.address, member.port);
+  const auto place =
+      path == Path::local ? Endpoint::local(member.local_name) : Endpoint::parse(member.address, member.port);
   if (!place) return failed("it listens on no network address");
 
   int error = 0;
@@ -229,14 +237,13 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
       if (!ec) connect_now(peer, path, communicator, deadline);
     });
   }
-  if (error != 0 && error != EINPROGRESS)
-    return failed(place->text() + ": " + std::generic_category().message(error));
+  if (error != 0 && error != EINPROGRESS) return failed(place->text() + ": " + std::generic_category().message(error));
   if (path == Path::local && !is_same_user(socket.fd())) return failed("another user's process answers for it");
 
-  auto link = std::make_shared<Link>(
-      io_, std::move(socket),
-      Handshake::connecting({Handshake::Purpose::data, settings_.rank, peer, communicator}, data_key(salt_),
-                            random_digest()));
+  auto link =
+      std::make_shared<Link>(io_, std::move(socket),
+                             Handshake::connecting({Handshake::Purpose::data, settings_.rank, peer, communicator},
+                                                   data_key(salt_), random_digest()));
   link->on_authenticated = [this, raw = link.get(), peer, path, communicator] {
     deliver({peer, path, communicator, Socket(raw->release()), std::nullopt});
   };

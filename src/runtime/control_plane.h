@@ -1,4 +1,5 @@
-// Control over sockets: the thread, this rank's seat, and the data connections. How the hub is reached is the Uplink's business.
+// Control over sockets: the thread, this rank's seat, and the data connections. How the hub is reached is the Uplink's
+// business.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -70,7 +71,7 @@ class Plane final : public Control, public UplinkUser {
   Reception reception_;
   Digest salt_{};  // rank 0 draws it
   std::unique_ptr<Uplink> uplink_;
-  Hub* hub_ = nullptr;  // uplink_, on rank 0
+  Hub* hub_ = nullptr;                  // uplink_, on rank 0
   std::vector<Socket> data_listeners_;  // until the join is complete
   std::optional<Seat> seat_;
   std::vector<Member> members_;

@@ -28,7 +28,10 @@ Pace Pace::of(std::chrono::milliseconds connect_timeout) {
 }
 
 Relay::Relay(int size, const Pace& pace, Clock::time_point now)
-    : pace_(pace), present_(static_cast<std::size_t>(size), true), heard_(static_cast<std::size_t>(size), now), last_tick_(now) {}
+    : pace_(pace),
+      present_(static_cast<std::size_t>(size), true),
+      heard_(static_cast<std::size_t>(size), now),
+      last_tick_(now) {}
 
 void Relay::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (!is_present(from)) return;
@@ -65,7 +68,9 @@ void Relay::tick(Clock::time_point now) {
   }
 }
 
-bool Relay::is_empty() const { return std::none_of(present_.begin() + 1, present_.end(), [](bool p) { return p; }); }
+bool Relay::is_empty() const {
+  return std::none_of(present_.begin() + 1, present_.end(), [](bool p) { return p; });
+}
 
 void Relay::depart(Notice::Kind kind, int rank, const std::string& message) {
   present_[static_cast<std::size_t>(rank)] = false;
@@ -140,8 +145,7 @@ void Seat::answer(const Probe& probe) {
   reply.notice.sequence = probe.sequence;
   if (const auto found = histories_.find(probe.communicator); found != histories_.end()) {
     const CallHistory& history = *found->second;
-    reply.notice.entered =
-        history.at(probe.sequence, reply.notice.call) || history.is_ahead_of(probe.sequence);
+    reply.notice.entered = history.at(probe.sequence, reply.notice.call) || history.is_ahead_of(probe.sequence);
     reply.notice.last = history.last_completed();
   }
   outgoing_.emplace_back(reply);

@@ -1,10 +1,10 @@
-// The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a Seat every
-// rank's (rank 0 has both). Times are told to them, messages come out of them.
+// The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a Seat
+// every rank's (rank 0 has both). Times are told to them, messages come out of them.
 //
-// Who is gone: a closed connection without a goodbye is a death, at once. Silence takes longer: every second the hub pings and
-// a seat answers; nothing heard for `silence` (three times the connect timeout) is a death too. It is the control thread
-// that answers, so only a process that is stopped, or a machine that is unreachable or out of breath for that long, falls
-// silent. A rank that was itself asleep does not blame the others: it starts counting afresh.
+// Who is gone: a closed connection without a goodbye is a death, at once. Silence takes longer: every second the hub
+// pings and a seat answers; nothing heard for `silence` (three times the connect timeout) is a death too. It is the
+// control thread that answers, so only a process that is stopped, or a machine that is unreachable or out of breath for
+// that long, falls silent. A rank that was itself asleep does not blame the others: it starts counting afresh.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ class Relay {
 
   std::vector<Outgoing> take_outgoing();
   bool is_present(int rank) const { return present_[static_cast<std::size_t>(rank)]; }  // else close its connection
-  bool is_empty() const;  // everyone but rank 0 is gone
+  bool is_empty() const;                                                                // everyone but rank 0 is gone
 
  private:
   void depart(Notice::Kind kind, int rank, const std::string& message);
@@ -65,7 +65,7 @@ class Seat {
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history);
   void unpublish(std::uint64_t communicator) { histories_.erase(communicator); }
 
-  std::vector<Notice> take_notices();          // each peer is lost or has left at most once
+  std::vector<Notice> take_notices();           // each peer is lost or has left at most once
   std::vector<ControlMessage> take_outgoing();  // for the hub
   bool is_gone(int peer) const { return gone_[static_cast<std::size_t>(peer)]; }
 

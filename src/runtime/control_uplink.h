@@ -1,5 +1,5 @@
-// A rank's way to the hub: rank 0 has the hub itself (Hub), every other rank a connection to it (Uplink to a far hub: FarHub).
-// Sockets and timers around the state machines of join.h and control_relay.h. All on the control thread.
+// A rank's way to the hub: rank 0 has the hub itself (Hub), every other rank a connection to it (Uplink to a far hub:
+// FarHub). Sockets and timers around the state machines of join.h and control_relay.h. All on the control thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,26 +11,17 @@
 #include <vector>
 
 #include "runtime/control_link.h"
+#include "runtime/control_meeting.h"
 #include "runtime/control_relay.h"
 #include "runtime/join.h"
 
 namespace tutti::runtime {
 
-// Where and how the ranks meet: found out before the control thread starts.
-struct Meeting {
-  std::vector<Endpoint> places;   // rank 0 listens at all of them, the others try one after the other
-  std::vector<Socket> listeners;  // rank 0: at `places`
-  std::string secret;             // empty: the places are local, and the kernel vouches for the user
-  Clock::time_point started, deadline;
-
-  bool is_local() const { return places.front().is_local(); }
-  std::string text() const;  // "node1:29500", all places
-};
-
 // What an Uplink asks of, and tells, the rank that it belongs to.
 class UplinkUser {
  public:
-  // What this rank says of itself; it listens for data from now on. own_end: of the connection to the hub. Throws Error.
+  // What this rank says of itself; it listens for data from now on. own_end: of the connection to the hub. Throws
+  // Error.
   virtual Introduction introduce(const std::optional<Endpoint>& own_end) = 0;
   virtual void joined(const Table& table) = 0;
   virtual void join_failed(const Error& error) = 0;
@@ -52,7 +43,8 @@ class Uplink {
 
 class Hub final : public Uplink {
  public:
-  Hub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt, UplinkUser& user);
+  Hub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt,
+      UplinkUser& user);
 
   void start() override;
   void send(const ControlMessage& message) override;

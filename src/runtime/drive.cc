@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kProbeAfter = 1ms;          // a wait this long is worth a question to the peer
+constexpr auto kProbeAfter = 1ms;  // a wait this long is worth a question to the peer
 constexpr auto kProbeAgainAfter = 200ms;
 constexpr auto kGraceAfterLeaving = 200ms;  // what a peer sent before it left may still be on its way
 constexpr auto kVerdictWithin = 1s;         // the control plane's word on a connection that closed
@@ -27,7 +27,8 @@ std::string seconds(Patience::Clock::duration time) {
 
 }  // namespace
 
-// --- advancing ------------------------------------------------------------------------------------------------------------
+// --- advancing
+// ------------------------------------------------------------------------------------------------------------
 
 void Group::begin(Request& request) {
   const Plan& plan = *request.plan;
@@ -67,9 +68,10 @@ void Group::advance() {
     abort_mismatch(local_rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
   } catch (const LengthMismatch& mismatch) {
     const int peer = local_rank_of(mismatch.peer);
-    abort({ErrorCode::mismatch, peer, name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-                                          name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
-                                          "; do all ranks run the same version?"});
+    abort({ErrorCode::mismatch, peer,
+           name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+               name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
+               "; do all ranks run the same version?"});
   } catch (const ChannelClosed& closed) {
     close_ranks(closed);
   } catch (const Error& error) {
@@ -90,7 +92,8 @@ void Group::advance() {
 void Group::close_ranks(const ChannelClosed& closed) {
   const int peer = local_rank_of(closed.peer);
   const auto until = Patience::Clock::now() + kVerdictWithin;
-  while (!has_failed() && !job_->has_left(closed.peer) && Patience::Clock::now() < until) std::this_thread::sleep_for(1ms);
+  while (!has_failed() && !job_->has_left(closed.peer) && Patience::Clock::now() < until)
+    std::this_thread::sleep_for(1ms);
   if (has_failed()) return;
   if (job_->has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
@@ -99,7 +102,8 @@ void Group::close_ranks(const ChannelClosed& closed) {
   }
 }
 
-// --- waiting --------------------------------------------------------------------------------------------------------------
+// --- waiting
+// --------------------------------------------------------------------------------------------------------------
 
 // What has been done about a wait so far.
 struct Group::Vigil {
@@ -153,7 +157,8 @@ void Group::watch(const Request& request, const Patience& patience, Vigil& vigil
     abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
   } else if (waited > settings.warn_after && !vigil.warned) {
     vigil.warned = true;
-    std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(), seconds(waited).c_str());
+    std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(),
+                 seconds(waited).c_str());
   }
   static_cast<void>(request);
 }
@@ -176,7 +181,8 @@ std::string Group::name_of(int rank) const {
   return members_[rank] == rank ? name : name + " (of the job: " + std::to_string(members_[rank]) + ")";
 }
 
-// --- failing --------------------------------------------------------------------------------------------------------------
+// --- failing
+// --------------------------------------------------------------------------------------------------------------
 
 void Group::fail(Failure failure) {
   {
@@ -199,8 +205,9 @@ void Group::abort(Failure failure) {
 void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
   const Call their_call = Call::unpack(theirs);
   history_->at(their_call.sequence, mine);
-  abort({ErrorCode::mismatch, peer, "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
-                                        name_of(peer) + " " + describe(their_call)});
+  abort({ErrorCode::mismatch, peer,
+         "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
+             name_of(peer) + " " + describe(their_call)});
 }
 
 void Group::on_notice(const Notice& notice) {

@@ -139,8 +139,8 @@ void read_mpi_master(const Environment& env, const Launcher& launcher, Settings&
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
     const auto local = env.text(name);
     if (local && *local != std::to_string(settings.size))
-      refuse(std::string(launcher.name) + " runs " + std::to_string(settings.size) + " ranks on several hosts (" + name +
-             " is " + *local + "): set TUTTI_MASTER=host:port, host being where rank 0 runs, on every rank");
+      refuse(std::string(launcher.name) + " runs " + std::to_string(settings.size) + " ranks on several hosts (" +
+             name + " is " + *local + "): set TUTTI_MASTER=host:port, host being where rank 0 runs, on every rank");
   }
   settings.master_port = kDefaultPort;
   for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"})
@@ -180,13 +180,14 @@ std::string read_secret_file(const std::string& path, const std::string& named_b
   const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const std::string problem = "the secret's file " + path + " (" + named_by + ") ";
   if (!file) refuse(problem + "cannot be read: " + std::generic_category().message(errno));
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode)) refuse(problem + "is not a regular file");
   if ((status.st_mode & 0077) != 0) refuse(problem + "may be read or written by others: chmod 600 " + path);
   if (status.st_uid != ::geteuid() && status.st_uid != 0) refuse(problem + "belongs to another user");
   std::string secret(kMaxSecretBytes + 1, '\0');
   const ssize_t bytes = ::read(file.fd(), secret.data(), secret.size());
-  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMaxSecretBytes) refuse(problem + "should hold at most 4096 bytes");
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMaxSecretBytes)
+    refuse(problem + "should hold at most 4096 bytes");
   secret.resize(static_cast<std::size_t>(bytes));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (secret.empty()) refuse(problem + "is empty");
@@ -198,7 +199,7 @@ std::string read_secret(const Environment& env) {
   if (const auto path = env.text("TUTTI_SECRET_FILE")) return read_secret_file(*path, "TUTTI_SECRET_FILE");
   const auto home = env.text("HOME");
   const std::string path = home.value_or("") + "/.config/tutti/secret";
-  struct stat status{};
+  struct stat status {};
   return home && ::stat(path.c_str(), &status) == 0 ? read_secret_file(path, "the default") : "";
 }
 

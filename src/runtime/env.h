@@ -16,7 +16,8 @@
 // Launchers, the first that is recognised:
 //
 //   tutti run                TUTTI_RANK TUTTI_SIZE TUTTI_MASTER
-//   torchrun                 RANK WORLD_SIZE MASTER_ADDR MASTER_PORT (+ 1 when TORCHELASTIC_USE_AGENT_STORE is True: the agent
+//   torchrun                 RANK WORLD_SIZE MASTER_ADDR MASTER_PORT (+ 1 when TORCHELASTIC_USE_AGENT_STORE is True:
+//   the agent
 //                            itself listens at MASTER_PORT)
 //   Open MPI                 OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE; several hosts need TUTTI_MASTER
 //   MPICH, Intel MPI         PMI_RANK PMI_SIZE; several hosts need TUTTI_MASTER
@@ -34,8 +35,8 @@ namespace tutti::runtime {
 // The value of an environment variable, nullptr where it is not set.
 using Lookup = std::function<const char*(const char* name)>;
 
-// Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the variable and
-// what it should look like.
+// Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the
+// variable and what it should look like.
 Settings settings_from(const Lookup& lookup);
 
 // The first host of Slurm's list: "node[007-009,12],login" is "node007".

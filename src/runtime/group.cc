@@ -55,10 +55,11 @@ Group::~Group() {
   for (int peer = 0; !has_failed() && peer < size(); ++peer) {
     Tag tag;
     if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;
-    if (Call::unpack(tag).sequence > sequence_) continue;  // the peer goes on without this rank: it will hear that it has left
+    if (Call::unpack(tag).sequence > sequence_)
+      continue;  // the peer goes on without this rank: it will hear that it has left
     abort({ErrorCode::mismatch, peer,
-           "rank " + std::to_string(peer) + " called " + describe(Call::unpack(tag)) + ", which rank " + std::to_string(rank_) +
-               " never did before it left"});
+           "rank " + std::to_string(peer) + " called " + describe(Call::unpack(tag)) + ", which rank " +
+               std::to_string(rank_) + " never did before it left"});
     std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, failure_->message.c_str());
   }
   links_.clear();
@@ -69,35 +70,48 @@ int Group::local_rank_of(int job_rank) const {
   return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
 }
 
-// --- calls --------------------------------------------------------------------------------------------------------------
+// --- calls
+// --------------------------------------------------------------------------------------------------------------
 
 Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order) const {
   const std::size_t total = total_count({.collective = collective, .count = count}, size());
   return runtime::choose(collective, size(), layout_.hosts(), total * size_of(dtype));
 }
 
-Call Group::make_call(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) const {
+Call Group::make_call(Collective collective, std::size_t count, DType dtype, Op op, int root,
+                      const CallOptions& options) const {
   const std::string what(to_string(collective));
-  if (options.stream != nullptr) throw Error(ErrorCode::unsupported, what + ": streams need CUDA, which this build does not serve");
+  if (options.stream != nullptr)
+    throw Error(ErrorCode::unsupported, what + ": streams need CUDA, which this build does not serve");
   if (count >= kMostElements / static_cast<std::uint64_t>(size()))
-    throw Error(ErrorCode::invalid_argument, what + ": a count of " + std::to_string(count) + " is more than 2^48 elements over all ranks");
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a count of " + std::to_string(count) + " is more than 2^48 elements over all ranks");
   if (root < 0 || root >= size())
-    throw Error(ErrorCode::invalid_argument, what + ": root " + std::to_string(root) + " is not a rank; there are " + std::to_string(size()));
-  Call call{.collective = collective, .dtype = dtype, .op = op, .order = options.order, .algorithm = options.algorithm,
-            .count = count, .root = static_cast<std::uint16_t>(root)};
+    throw Error(ErrorCode::invalid_argument,
+                what + ": root " + std::to_string(root) + " is not a rank; there are " + std::to_string(size()));
+  Call call{.collective = collective,
+            .dtype = dtype,
+            .op = op,
+            .order = options.order,
+            .algorithm = options.algorithm,
+            .count = count,
+            .root = static_cast<std::uint16_t>(root)};
   if (call.algorithm == Algorithm::automatic) call.algorithm = choose(collective, count, dtype, options.order);
   const AlgorithmEntry* entry = find_algorithm(collective, call.algorithm);
   if (entry == nullptr)
-    throw Error(ErrorCode::invalid_argument, what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
+    throw Error(ErrorCode::invalid_argument,
+                what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
   if (!entry->canonical && options.order == Order::canonical && size() > 2)
-    throw Error(ErrorCode::invalid_argument, what + ": " + std::string(to_string(call.algorithm)) +
-                                                 " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
+    throw Error(ErrorCode::invalid_argument,
+                what + ": " + std::string(to_string(call.algorithm)) +
+                    " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
   return call;
 }
 
 void Group::check_buffers(const Call& call, ConstBuffer input, Buffer output) const {
   if (input.memory != MemoryKind::host || output.memory != MemoryKind::host)
-    throw Error(ErrorCode::unsupported, std::string(to_string(call.collective)) + ": only host memory is served by this build");
+    throw Error(ErrorCode::unsupported,
+                std::string(to_string(call.collective)) + ": only host memory is served by this build");
   if (call.collective == Collective::barrier || call.count == 0) return;
   const std::size_t part = call.count * size_of(call.dtype), whole = total_count(call, size()) * size_of(call.dtype);
   const std::size_t in_bytes = call.collective == Collective::reduce_scatter ? whole : part;
@@ -105,15 +119,19 @@ void Group::check_buffers(const Call& call, ConstBuffer input, Buffer output) co
   const auto* in = static_cast<const std::byte*>(input.data);
   const auto* out = static_cast<const std::byte*>(output.data);
   if (in == nullptr || out == nullptr)
-    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": a buffer is null though count is " + std::to_string(call.count));
-  if (reinterpret_cast<std::uintptr_t>(in) % size_of(call.dtype) != 0 || reinterpret_cast<std::uintptr_t>(out) % size_of(call.dtype) != 0)
-    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": a buffer is not aligned to its element type");
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) +
+                                                 ": a buffer is null though count is " + std::to_string(call.count));
+  if (reinterpret_cast<std::uintptr_t>(in) % size_of(call.dtype) != 0 ||
+      reinterpret_cast<std::uintptr_t>(out) % size_of(call.dtype) != 0)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(call.collective)) + ": a buffer is not aligned to its element type");
   const std::size_t own = static_cast<std::size_t>(rank_) * part;
   const bool in_place = call.collective == Collective::reduce_scatter ? out == in + own
                         : call.collective == Collective::all_gather   ? in == out + own
                                                                       : in == out;
   if (!in_place && overlap(in, in_bytes, out, out_bytes))
-    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": input and output overlap without being in place");
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(call.collective)) + ": input and output overlap without being in place");
 }
 
 const Plan& Group::plan_for(Call call) {
@@ -174,7 +192,8 @@ void Group::wait(Request& request) {
   if (request.error) throw Error(*request.error);
 }
 
-// --- collectives on the communicator itself ---------------------------------------------------------------------------------
+// --- collectives on the communicator itself
+// ---------------------------------------------------------------------------------
 
 void Group::all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words) {
   Call call = make_call(Collective::all_gather, words, DType::uint64, Op::sum, 0, {});
@@ -195,8 +214,10 @@ std::shared_ptr<Group> Group::split(int color, int key) {
   std::stable_sort(together.begin(), together.end(), [&](int a, int b) { return all[a].key < all[b].key; });
   const int rank = static_cast<int>(std::find(together.begin(), together.end(), rank_) - together.begin());
   for (int& member : together) member = members_[member];
-  // All members derive the same number from what they agree on; groups of one call differ in color, or in their only member.
-  const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(rank_) : static_cast<std::uint64_t>(color);
+  // All members derive the same number from what they agree on; groups of one call differ in color, or in their only
+  // member.
+  const std::uint64_t distinct =
+      color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(rank_) : static_cast<std::uint64_t>(color);
   const std::uint64_t id = mix(mix(mix(id_) + ++splits_) + distinct);
   return make(job_, id, std::move(together), rank);
 }
@@ -207,8 +228,9 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   all_gather_words(2, &mine, all.data(), 1);
   for (int r = 0; r < size(); ++r)
     if (all[r] != bytes)
-      throw Error(ErrorCode::invalid_argument, "allocate: rank " + std::to_string(r) + " asks for " + std::to_string(all[r]) + " bytes, rank " +
-                                                   std::to_string(rank_) + " for " + std::to_string(bytes) + "; all must ask for the same");
+      throw Error(ErrorCode::invalid_argument, "allocate: rank " + std::to_string(r) + " asks for " +
+                                                   std::to_string(all[r]) + " bytes, rank " + std::to_string(rank_) +
+                                                   " for " + std::to_string(bytes) + "; all must ask for the same");
   std::shared_ptr<SymmetricMemory> memory;
   std::string trouble;
   try {
@@ -221,8 +243,8 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   all_gather_words(2, &fine, all.data(), 1);
   for (int r = 0; r < size(); ++r)
     if (all[r] == 0)
-      throw Error(ErrorCode::system, "allocate: rank " + std::to_string(r) + " has no room for " + std::to_string(bytes) + " bytes" +
-                                         (r == rank_ ? " (" + trouble + ")" : ""));
+      throw Error(ErrorCode::system, "allocate: rank " + std::to_string(r) + " has no room for " +
+                                         std::to_string(bytes) + " bytes" + (r == rank_ ? " (" + trouble + ")" : ""));
   return memory;
 }
 

@@ -62,7 +62,8 @@ class Group : public std::enable_shared_from_this<Group> {
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
 
   // The call with its algorithm resolved and its number to come; throws Error{invalid_argument, unsupported}.
-  Call make_call(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) const;
+  Call make_call(Collective collective, std::size_t count, DType dtype, Op op, int root,
+                 const CallOptions& options) const;
 
   void run(Call call, ConstBuffer input, Buffer output);
   std::shared_ptr<Request> start(Call call, ConstBuffer input, Buffer output);

@@ -129,7 +129,8 @@ void Handshake::on_hello() {
   hello_ = in_;
   opening_ = theirs.opening;
   // The answer to another version holds nothing but ours.
-  challenge_ = Greeting{kVersion, {opening_.purpose, door_.rank, opening_.from, opening_.communicator}, nonce_}.encode();
+  challenge_ =
+      Greeting{kVersion, {opening_.purpose, door_.rank, opening_.from, opening_.communicator}, nonce_}.encode();
   say(challenge_);
   if (theirs.version != kVersion) return fail(Failure::version, version_words(theirs.version));
   if (opening_.purpose != Purpose::control && opening_.purpose != Purpose::data)
@@ -158,13 +159,13 @@ void Handshake::on_proof() {
   std::copy_n(in_.begin(), theirs.size(), theirs.begin());
   const bool proven = equal_in_constant_time(theirs, proof_of(kConnects));
   const bool control = opening_.purpose == Purpose::control;
-  const bool wanted_here = control ? door_.takes_control
-                                   : door_.takes_data && opening_.from > door_.rank && opening_.from < door_.size;
+  const bool wanted_here =
+      control ? door_.takes_control : door_.takes_data && opening_.from > door_.rank && opening_.from < door_.size;
   const std::string who = "rank " + std::to_string(opening_.from);
-  const Failure verdict = !proven                         ? Failure::wrong_secret
-                          : opening_.to != door_.rank     ? Failure::wrong_rank
-                          : !wanted_here                  ? Failure::not_wanted
-                                                          : Failure::none;
+  const Failure verdict = !proven                     ? Failure::wrong_secret
+                          : opening_.to != door_.rank ? Failure::wrong_rank
+                          : !wanted_here              ? Failure::not_wanted
+                                                      : Failure::none;
   pass_verdict(verdict);
   switch (verdict) {
     case Failure::none: return expect(Stage::over);

@@ -1,7 +1,8 @@
-// The versioned mutual challenge that opens every connection: control or data, TCP or local. Sans-I/O: bytes in, bytes out.
+// The versioned mutual challenge that opens every connection: control or data, TCP or local. Sans-I/O: bytes in, bytes
+// out.
 //
-// Both ends prove that they hold the same key, over everything that was said, without showing it. Four messages of fixed
-// size, little-endian; C is who connects, A who accepts:
+// Both ends prove that they hold the same key, over everything that was said, without showing it. Four messages of
+// fixed size, little-endian; C is who connects, A who accepts:
 //
 //   1. C -> A  hello, 56 bytes        2. A -> C  challenge, 56 bytes: the same form
 //      offset size field
@@ -16,8 +17,9 @@
 //   4. A -> C  verdict, 36 bytes: status (4; 0 accepted, else a Handshake::Failure), then
 //                                 HMAC-SHA256(key, "accepts." hello challenge), or zeros when not accepted
 //
-// The labels keep a proof from being reflected, the nonces from being replayed. Who connects proves first, so a stranger who
-// probes a port learns nothing to guess the key from. A wrong first byte ends it at once: whoever speaks something else is not waited for.
+// The labels keep a proof from being reflected, the nonces from being replayed. Who connects proves first, so a
+// stranger who probes a port learns nothing to guess the key from. A wrong first byte ends it at once: whoever speaks
+// something else is not waited for.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +54,8 @@ class Handshake {
     std::uint64_t communicator = 0;
   };
 
-  // What an accepting end lets in: control connections from anyone who holds the key where it is the hub, and data connections
-  // from the ranks above its own.
+  // What an accepting end lets in: control connections from anyone who holds the key where it is the hub, and data
+  // connections from the ranks above its own.
   struct Door {
     int rank = 0;
     int size = 1;
@@ -78,9 +80,9 @@ class Handshake {
   bool done() const { return wanted_ == 0 && failure_ == Failure::none; }
   bool failed() const { return failure_ != Failure::none; }
   Failure failure() const { return failure_; }
-  const std::string& reason() const { return reason_; }      // of the failure, for a person
-  bool heard() const { return heard_; }                      // whether the other end said anything at all
-  const Opening& opening() const { return opening_; }        // for an accepting end: valid once a hello has come
+  const std::string& reason() const { return reason_; }  // of the failure, for a person
+  bool heard() const { return heard_; }                  // whether the other end said anything at all
+  const Opening& opening() const { return opening_; }    // for an accepting end: valid once a hello has come
 
  private:
   enum class Stage : std::uint8_t { hello, challenge, proof, verdict, over };

@@ -18,9 +18,11 @@ constexpr std::chrono::microseconds kSleepWithCompany{200};  // another thread o
 
 }  // namespace
 
-// --- memory -------------------------------------------------------------------------------------------------------------
+// --- memory
+// -------------------------------------------------------------------------------------------------------------
 
-SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes) : shm_(std::move(shm)), bytes_(bytes) {
+SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes)
+    : shm_(std::move(shm)), bytes_(bytes) {
   const std::size_t pages = std::max<std::size_t>((bytes + 4095) / 4096 * 4096, 4096);
   if (shm_ != nullptr) {
     offset_ = shm_->own().allocate(pages);
@@ -41,7 +43,8 @@ SymmetricMemory::~SymmetricMemory() {
   }
 }
 
-// --- joining ------------------------------------------------------------------------------------------------------------
+// --- joining
+// ------------------------------------------------------------------------------------------------------------
 
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub)
     : settings_(settings), left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
@@ -50,8 +53,8 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub)
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub) {
   if (settings.size < 1 || settings.rank < 0 || settings.rank >= settings.size)
-    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " + std::to_string(settings.size) +
-                                                 ": a rank must lie in [0, size)");
+    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " +
+                                                 std::to_string(settings.size) + ": a rank must lie in [0, size)");
   if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
     throw Error(ErrorCode::invalid_argument, "transport \"" + settings.transport + "\": must be auto, shm or tcp");
   std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
@@ -104,7 +107,8 @@ std::unique_ptr<Channel> Job::open(std::uint64_t communicator, int peer) {
   return channel;
 }
 
-// --- news, on the control thread ----------------------------------------------------------------------------------------
+// --- news, on the control thread
+// ----------------------------------------------------------------------------------------
 
 // A connection that fails is the channel's to report: it asks the control plane first what became of the peer.
 void Job::on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
@@ -125,12 +129,8 @@ void Job::on_notice(const Notice& notice) {
       lost_[notice.peer] = notice.message;
       for (Group* group : groups_) tell_of_loss(*group, notice.peer, notice.message);
       break;
-    case Notice::Kind::left:
-      left_[notice.peer].store(true, std::memory_order_release);
-      break;
-    case Notice::Kind::poisoned:
-      poisoned_.try_emplace(notice.communicator, notice);
-      [[fallthrough]];
+    case Notice::Kind::left: left_[notice.peer].store(true, std::memory_order_release); break;
+    case Notice::Kind::poisoned: poisoned_.try_emplace(notice.communicator, notice); [[fallthrough]];
     case Notice::Kind::answer:
       for (Group* group : groups_)
         if (group->id() == notice.communicator) group->on_notice(notice);
@@ -144,7 +144,8 @@ void Job::tell_of_loss(Group& group, int peer, const std::string& why) {
   if (local >= 0) group.fail({ErrorCode::peer_lost, local, "rank " + std::to_string(local) + " was lost: " + why});
 }
 
-// --- the engine ---------------------------------------------------------------------------------------------------------
+// --- the engine
+// ---------------------------------------------------------------------------------------------------------
 
 Job::Lock::Lock(Job& job) : job_(job), lock_(job.engine_, std::try_to_lock) {
   if (lock_.owns_lock()) return;

@@ -76,7 +76,8 @@ class Job {
   void add(Group& group);
   void remove(Group& group);
   void advance_all();  // under the lock
-  // Sleeps until a transport has news, after one more advance_all() that moved nothing for `group`. Under the lock, released meanwhile.
+  // Sleeps until a transport has news, after one more advance_all() that moved nothing for `group`. Under the lock,
+  // released meanwhile.
   void sleep(Lock& lock, Group& group);
   void ring() { sleeper_.ring(); }
 
@@ -102,7 +103,7 @@ class Job {
   std::atomic<int> wanting_{0};  // threads that want the engine
   std::mutex groups_mutex_;      // taken by the control thread too; inside the engine's lock
   std::vector<Group*> groups_;
-  std::map<int, std::string> lost_;                // peers, and why
+  std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
 
   std::unique_ptr<Control> control_;  // last: its thread calls into the above

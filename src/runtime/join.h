@@ -1,5 +1,6 @@
-// Joining, as two sans-I/O state machines: the hub (rank 0) gathers what every rank says of itself; a joiner says it and
-// waits for the table of all. Either everyone ends with the same table, or everyone who has come is told the same refusal.
+// Joining, as two sans-I/O state machines: the hub (rank 0) gathers what every rank says of itself; a joiner says it
+// and waits for the table of all. Either everyone ends with the same table, or everyone who has come is told the same
+// refusal.
 #pragma once
 
 #include <chrono>
@@ -27,7 +28,7 @@ class JoinHub {
   Refusal overdue(std::chrono::milliseconds waited) const;
 
   bool complete() const { return static_cast<int>(members_.size()) == own_.size; }
-  std::string missing() const;  // "rank 2", "ranks 1, 3 and 5", the first few of many
+  std::string missing() const;          // "rank 2", "ranks 1, 3 and 5", the first few of many
   std::vector<Member> members() const;  // in the order of ranks
 
  private:

@@ -182,7 +182,7 @@ Endpoint outward() {
 std::string host_id() {
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
-  struct stat net_namespace{};
+  struct stat net_namespace {};
   if (::stat("/proc/self/ns/net", &net_namespace) != 0) net_namespace.st_ino = 0;
   return boot_id + "/" + std::to_string(net_namespace.st_ino);
 }

@@ -35,8 +35,8 @@ class Endpoint {
   socklen_t bytes_ = 0;
 };
 
-// Every address that `host` (a name or an address) has, in the order in which to try them. Blocks as long as the system's
-// resolver does. Throws Error{unreachable} when there is none.
+// Every address that `host` (a name or an address) has, in the order in which to try them. Blocks as long as the
+// system's resolver does. Throws Error{unreachable} when there is none.
 std::vector<Endpoint> resolve(const std::string& host, std::uint16_t port);
 
 struct Interface {
@@ -51,7 +51,7 @@ Endpoint find_interface(const std::string& name_or_address, int family = AF_UNSP
 
 bool is_of_this_host(const Endpoint& endpoint);  // loopback, or an interface's address
 Endpoint loopback();                             // 127.0.0.1, or ::1 where there is no IPv4
-Endpoint outward();                              // the address that other hosts are reached from; loopback if there is none
+Endpoint outward();  // the address that other hosts are reached from; loopback if there is none
 
 // Equal for two processes exactly when they may share memory and abstract sockets: boot id and network namespace.
 std::string host_id();

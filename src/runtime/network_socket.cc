@@ -34,8 +34,8 @@ Socket try_listening(const Endpoint& endpoint, int& error) {
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (endpoint.family() == AF_INET6) ::setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
-  const bool listening = socket && ::bind(socket.fd(), endpoint.data(), endpoint.bytes()) == 0 &&
-                         ::listen(socket.fd(), kBacklog) == 0;
+  const bool listening =
+      socket && ::bind(socket.fd(), endpoint.data(), endpoint.bytes()) == 0 && ::listen(socket.fd(), kBacklog) == 0;
   error = listening ? 0 : errno;
   return listening ? std::move(socket) : Socket();
 }

@@ -14,8 +14,8 @@ std::size_t element_bytes(const Plan& plan, bool partial) {
 
 }  // namespace
 
-Operation::Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
-                     std::byte* output)
+Operation::Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace,
+                     const std::byte* input, std::byte* output)
     : plan_(&plan), tag_(tag), links_(links), workspace_(&workspace), input_(input), output_(output) {
   if (workspace.sources.size() < plan.most_sources) workspace.sources.resize(plan.most_sources);
   if (workspace.targets.size() < plan.most_pushes + 1) workspace.targets.resize(plan.most_pushes + 1);
@@ -52,10 +52,10 @@ bool Operation::run(const PlanStep& step) {
       channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
       return true;
     case StepKind::receive:
-      channel(step.peer).receive_at(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes);
+      channel(step.peer).receive_at(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset),
+                                    step.bytes);
       return true;
-    case StepKind::reduce:
-      return run_reduce(step);
+    case StepKind::reduce: return run_reduce(step);
     case StepKind::wait_send:
       waiting_for_ = step.peer;
       return channel(step.peer).sent() >= links_[step.peer].sent + step.message;

@@ -37,7 +37,8 @@ class Operation {
   Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
             std::byte* output);
 
-  // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after either.
+  // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
+  // either.
   bool advance();
 
   // While advance() returns false: the rank whose message or acknowledgement is missing, and the step that misses it.
@@ -62,10 +63,10 @@ class Operation {
   Workspace* workspace_ = nullptr;
   const std::byte* input_ = nullptr;
   std::byte* output_ = nullptr;
-  std::size_t next_ = 0;            // step
-  std::size_t done_ = 0;            // elements of it
-  std::size_t first_push_ = 0;      // the step behind the last reduce
-  std::size_t returned_ = 0;        // peers whose loans are known to be back, at the end
+  std::size_t next_ = 0;        // step
+  std::size_t done_ = 0;        // elements of it
+  std::size_t first_push_ = 0;  // the step behind the last reduce
+  std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;
   std::uint64_t moves_ = 0;
 };

@@ -1,5 +1,5 @@
-// How a rank waits: spin, then yield, then sleep in the kernel. Ranks that have a core each see each other within nanoseconds;
-// ranks that share cores give way at once.
+// How a rank waits: spin, then yield, then sleep in the kernel. Ranks that have a core each see each other within
+// nanoseconds; ranks that share cores give way at once.
 #pragma once
 
 #include <chrono>

@@ -9,7 +9,8 @@ namespace tutti::runtime {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
-constexpr std::size_t kStreamAboveBytes = 3 << 20;  // inputs and outputs of all ranks together: more than the caches keep
+constexpr std::size_t kStreamAboveBytes = 3
+                                          << 20;  // inputs and outputs of all ranks together: more than the caches keep
 
 // Byte offsets of regions, by space.
 class Places {
@@ -83,8 +84,8 @@ void count_messages(Plan& plan) {
   }
 }
 
-// Whether `receive` may be posted before `step` rather than after it: not where the step uses its memory (in place, input row
-// 0 and output are one), lends it to another peer, or waits. Lent to the very peer that will fill it is fine:
+// Whether `receive` may be posted before `step` rather than after it: not where the step uses its memory (in place,
+// input row 0 and output are one), lends it to another peer, or waits. Lent to the very peer that will fill it is fine:
 // the verifier has shown that the peer's message is its answer to what it read.
 bool may_pass(const Plan& plan, const PlanStep& receive, const PlanStep& step) {
   const auto same_memory = [&](Space space, std::size_t offset) {
@@ -148,8 +149,13 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   if (call.collective == Collective::reduce_scatter) plan->output_bias = own;
 
   for (const Step& step : schedule.steps) {
-    PlanStep made{.kind = step.kind, .finish = step.finish, .space = step.region.space, .peer = step.peer,
-                  .message = step.message, .first_source = step.first_source, .source_count = step.source_count};
+    PlanStep made{.kind = step.kind,
+                  .finish = step.finish,
+                  .space = step.region.space,
+                  .peer = step.peer,
+                  .message = step.message,
+                  .first_source = step.first_source,
+                  .source_count = step.source_count};
     if (step.kind != StepKind::wait_send && step.kind != StepKind::wait_receive) {
       made.partial = step.region.space == Space::scratch;
       made.offset = places.offset(step.region);
@@ -159,7 +165,10 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
     plan->steps.push_back(made);
   }
   for (const Source& source : schedule.sources)
-    plan->sources.push_back({.peer = source.peer, .space = source.region.space, .joins = source.joins, .partial = source.partial,
+    plan->sources.push_back({.peer = source.peer,
+                             .space = source.region.space,
+                             .joins = source.joins,
+                             .partial = source.partial,
                              .offset = source.peer == kLocal ? places.offset(source.region) : 0});
   count_messages(*plan);
   post_early(*plan);

@@ -1,4 +1,5 @@
-// A schedule made ready to run: indices turned into byte offsets for one call's count and type. Made once per kind of call, cached.
+// A schedule made ready to run: indices turned into byte offsets for one call's count and type. Made once per kind of
+// call, cached.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,12 @@ struct PlanSource {
 struct PlanStep {
   StepKind kind = StepKind::reduce;
   bool finish = false;
-  bool partial = false;      // of region: scratch
-  bool fused = false;        // send: the reduce before it may already have written to the peer
+  bool partial = false;  // of region: scratch
+  bool fused = false;    // send: the reduce before it may already have written to the peer
   Space space = Space::input;
   std::int32_t peer = kLocal;
-  std::uint32_t message = 0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
+  std::uint32_t message =
+      0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;  // reduce: how many of the steps right behind it send what it makes
   std::size_t offset = 0;    // bytes from the space's base
@@ -49,13 +51,14 @@ struct Plan {
   int step_count = 0;
   std::vector<PlanStep> steps;
   std::vector<PlanSource> sources;
-  std::vector<int> peers;       // that the schedule talks to, ascending
-  // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or viewed).
+  std::vector<int> peers;  // that the schedule talks to, ascending
+  // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or
+  // viewed).
   std::vector<std::uint32_t> sends, receives, arrivals;
   std::size_t scratch_bytes = 0;
   std::size_t input_bias = 0, output_bias = 0;  // bytes by which the caller's buffer starts into the space
   std::uint32_t leaves = 1;
-  bool stream = false;          // results outgrow the cache: store past it
+  bool stream = false;  // results outgrow the cache: store past it
   std::size_t most_sources = 0, most_pushes = 0;
 };
 

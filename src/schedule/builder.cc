@@ -54,8 +54,8 @@ void Builder::send(int peer, Region from) {
 
 void Builder::receive(int peer, Region to) {
   before_read(to);
-  // What is lent to other peers must be back first. What is lent to this very peer need not be: its message is the answer to what
-  // it read (the verifier checks that it is).
+  // What is lent to other peers must be back first. What is lent to this very peer need not be: its message is the
+  // answer to what it read (the verifier checks that it is).
   if (const auto lent = sending_.find(memory_of(to)); lent != sending_.end())
     for (const Lent& other : lent->second)
       if (other.peer != peer) wait(StepKind::wait_send, other);
@@ -79,7 +79,8 @@ Schedule Builder::build() && { return std::move(schedule_); }
 
 namespace {
 
-// Appends nothing and returns how many nodes cover [lo, hi); joins[last node of a subtree] counts the subtrees that end there.
+// Appends nothing and returns how many nodes cover [lo, hi); joins[last node of a subtree] counts the subtrees that end
+// there.
 void join_subtrees(const std::vector<int>& bounds, int lo, int hi, std::vector<std::uint8_t>& joins) {
   const auto first = std::lower_bound(bounds.begin(), bounds.end(), lo);
   if (first != bounds.end() && first + 1 != bounds.end() && *first == lo && *(first + 1) == hi) return;

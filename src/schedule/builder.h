@@ -1,5 +1,5 @@
-// Writes schedules. Waits are inserted where memory is about to be used while it is lent, so an algorithm only says what
-// moves; the verifier proves afterwards, on its own, that the waits suffice.
+// Writes schedules. Waits are inserted where memory is about to be used while it is lent, so an algorithm only says
+// what moves; the verifier proves afterwards, on its own, that the waits suffice.
 #pragma once
 
 #include <map>
@@ -40,9 +40,9 @@ class Builder {
   static Region memory_of(Region region);  // the key under which aliasing regions fall together
 
   Schedule schedule_;
-  std::map<Region, std::vector<Lent>> sending_;  // lent to be read
-  std::map<Region, Lent> receiving_;             // lent to be written
-  std::map<int, std::uint32_t> sent_, received_;          // messages posted so far, by peer
+  std::map<Region, std::vector<Lent>> sending_;                 // lent to be read
+  std::map<Region, Lent> receiving_;                            // lent to be written
+  std::map<int, std::uint32_t> sent_, received_;                // messages posted so far, by peer
   std::map<int, std::uint32_t> sent_waited_, received_waited_;  // how far waits have been written
 };
 

@@ -12,8 +12,8 @@ struct ElementRange {
   std::size_t size() const { return end - begin; }
 };
 
-// count elements; slice s of S is [b(s), b(s + 1)) with b(s) = min(count, roundup(count * s / S, grain)), and chunks cut a
-// slice the same way. grain 1 gives exact slices. Empty slices and chunks are normal.
+// count elements; slice s of S is [b(s), b(s + 1)) with b(s) = min(count, roundup(count * s / S, grain)), and chunks
+// cut a slice the same way. grain 1 gives exact slices. Empty slices and chunks are normal.
 struct Partition {
   std::size_t count = 0;
   std::size_t slices = 1;

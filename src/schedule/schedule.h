@@ -3,10 +3,11 @@
 // A rank runs its steps in order. Three facts make every schedule easy to reason about:
 //   - send never blocks: it LENDS a region of this rank's memory to the peer, until the peer has taken it;
 //   - receive never blocks: it LENDS a region to be filled by the peer's message;
-//   - reduce blocks until the messages among its sources are here, combines its sources along a fixed tree and stores the
+//   - reduce blocks until the messages among its sources are here, combines its sources along a fixed tree and stores
+//   the
 //     result in a local region; wait_send and wait_receive block until what was lent has been given back.
-// A schedule ends when everything it lent has been given back. Between an ordered pair of ranks the k-th message sent is the k-th
-// received, "received" meaning a receive step or a message among the sources of a reduce, in program order.
+// A schedule ends when everything it lent has been given back. Between an ordered pair of ranks the k-th message sent
+// is the k-th received, "received" meaning a receive step or a message among the sources of a reduce, in program order.
 //
 // Regions are named by (space, row, slice, chunk), never by byte offsets, so one schedule serves every element count:
 // the elements of a message are cut into `slices`, and each slice into `chunks` (see partition.h).
@@ -22,7 +23,8 @@ namespace tutti {
 enum class Space : std::uint8_t {
   input,    // the caller's input; row = this rank's leaf, 0 unless the rank contributes several
   output,   // the caller's output; row 0. In place, output row 0 is the same memory as input row 0
-  scratch,  // the executor's; holds partial results in the accumulation type. A row holds one slice, its chunks side by side
+  scratch,  // the executor's; holds partial results in the accumulation type. A row holds one slice, its chunks side by
+            // side
 };
 
 // One chunk of one slice of one row of a space. In scratch, (row, chunk) names the memory and `slice` its length.
@@ -38,14 +40,14 @@ inline constexpr int kLocal = -1;
 
 // One source of a reduce: a local region, or the next message from a peer.
 //
-// The sources stand in leaf order; the tree over them is in postfix form: push the source, then `joins` times replace the
-// two topmost partial results (a below, b on top) by a op b. After the last source exactly one is left.
+// The sources stand in leaf order; the tree over them is in postfix form: push the source, then `joins` times replace
+// the two topmost partial results (a below, b on top) by a op b. After the last source exactly one is left.
 //   ((x0 x1) (x2 x3)) has joins 0 1 0 2;   ((x0 x1) x2) has joins 0 1 1;   (x0 (x1 x2)) has joins 0 0 2.
 struct Source {
   std::int32_t peer = kLocal;  // kLocal, or the rank whose next message this is
   Region region;               // where it lies here; of a message: slice and chunk say what it carries
   std::uint8_t joins = 0;
-  bool partial = false;        // elements of the accumulation type (whatever comes from scratch), not of the element type
+  bool partial = false;  // elements of the accumulation type (whatever comes from scratch), not of the element type
   friend bool operator==(const Source&, const Source&) = default;
 };
 
@@ -53,13 +55,13 @@ enum class StepKind : std::uint8_t { send, receive, reduce, wait_send, wait_rece
 
 struct Step {
   StepKind kind = StepKind::reduce;
-  bool finish = false;             // reduce: this is the result: divide for avg, round to the element type, canonical NaN
+  bool finish = false;  // reduce: this is the result: divide for avg, round to the element type, canonical NaN
   std::uint16_t source_count = 0;  // reduce
   std::int32_t peer = kLocal;      // send, receive, wait_*
   Region region;                   // send, receive: what is lent; reduce: where the result goes
   std::uint32_t first_source = 0;  // reduce: sources[first_source, first_source + source_count)
-  std::uint32_t message = 0;       // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
-                                   // schedule's start, that must have been given back
+  std::uint32_t message = 0;  // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
+                              // schedule's start, that must have been given back
   friend bool operator==(const Step&, const Step&) = default;
 };
 static_assert(sizeof(Step) <= 32);
@@ -69,7 +71,8 @@ struct Schedule {
   int slices = 1;        // the same on every rank
   int chunks = 1;        // of each slice; the same on every rank
   int scratch_rows = 0;  // on this rank
-  bool exact_slices = false;  // slices are the ranks' own parts (all-gather, reduce-scatter): boundaries at count / slices exactly
+  bool exact_slices =
+      false;  // slices are the ranks' own parts (all-gather, reduce-scatter): boundaries at count / slices exactly
   std::vector<Step> steps;
   std::vector<Source> sources;
 

@@ -1,8 +1,10 @@
 // Moves bytes between two ranks. Knows nothing of collectives, elements or schedules.
 //
-// A Channel is one communicator's two-way path to one peer. Messages of a direction are numbered from 0 and arrive in order.
-//   sending    send() lends bytes until they have been taken; or reserve() + commit(): write straight to where the peer wants them
-//   receiving  receive() lends memory to be filled; or view() + release(): look at the bytes where they already lie
+// A Channel is one communicator's two-way path to one peer. Messages of a direction are numbered from 0 and arrive in
+// order.
+//   sending    send() lends bytes until they have been taken; or reserve() + commit(): write straight to where the peer
+//   wants them receiving  receive() lends memory to be filled; or view() + release(): look at the bytes where they
+//   already lie
 // Nothing here blocks. Nothing is sent without room at the receiver for that communicator and peer (its credit), so an
 // unread message of one communicator never holds up another.
 #pragma once
@@ -16,8 +18,8 @@
 
 namespace tutti {
 
-// What a message belongs to: the call it was made for, packed (runtime/call.h). Two ranks that make the same call have equal
-// tags; a transport compares them before any byte of user memory is touched, and throws TagMismatch.
+// What a message belongs to: the call it was made for, packed (runtime/call.h). Two ranks that make the same call have
+// equal tags; a transport compares them before any byte of user memory is touched, and throws TagMismatch.
 struct Tag {
   std::array<std::uint64_t, 2> word{};
   friend bool operator==(const Tag&, const Tag&) = default;
@@ -48,8 +50,9 @@ class Channel {
   // Messages given back so far, over the channel's life. May make progress.
   virtual std::uint64_t sent() = 0;
 
-  // Room for all `bytes` of the next message at the peer, where this transport and the moment allow; else nullptr, which is not
-  // an error: use send(). After commit() the message counts as sent. Between the two this channel takes no send(), receive() or reserve().
+  // Room for all `bytes` of the next message at the peer, where this transport and the moment allow; else nullptr,
+  // which is not an error: use send(). After commit() the message counts as sent. Between the two this channel takes no
+  // send(), receive() or reserve().
   virtual std::byte* reserve(const Tag& tag, std::size_t bytes) = 0;
   virtual void commit(const Tag& tag) = 0;
 
@@ -57,26 +60,30 @@ class Channel {
   // Lends data[0, bytes) to the next message not yet claimed, until received() counts it.
   virtual void receive(const Tag& tag, std::byte* data, std::size_t bytes) = 0;
 
-  // The same for message number `message` of this direction, counted from 0 over the channel's life: messages before it that
-  // no receive has claimed are left to view(). Called in ascending order.
-  virtual void receive_at(std::uint64_t, const Tag& tag, std::byte* data, std::size_t bytes) { receive(tag, data, bytes); }
+  // The same for message number `message` of this direction, counted from 0 over the channel's life: messages before it
+  // that no receive has claimed are left to view(). Called in ascending order.
+  virtual void receive_at(std::uint64_t, const Tag& tag, std::byte* data, std::size_t bytes) {
+    receive(tag, data, bytes);
+  }
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;
 
-  // Claims the next message not yet claimed by receive(), of `bytes` bytes, and shows what is here of it: true once something
-  // is (for an empty message: once it is here), with `here` = the bytes not yet released, contiguous. Call again to see more.
+  // Claims the next message not yet claimed by receive(), of `bytes` bytes, and shows what is here of it: true once
+  // something is (for an empty message: once it is here), with `here` = the bytes not yet released, contiguous. Call
+  // again to see more.
   virtual bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) = 0;
 
-  // Gives back the first `bytes` of the view. The message is done when all of it has been given back (empty: release(0)).
+  // Gives back the first `bytes` of the view. The message is done when all of it has been given back (empty:
+  // release(0)).
   virtual void release(std::size_t bytes) = 0;
 
   // --- both ----------------------------------------------------------------------------------------------------------
   // Moves what can be moved. True if anything did.
   virtual bool progress() = 0;
 
-  // Makes sure that the peer can see all that it needs (acknowledgements may be held back to travel with the next message).
-  // Called by the executor before it waits and when an operation ends.
+  // Makes sure that the peer can see all that it needs (acknowledgements may be held back to travel with the next
+  // message). Called by the executor before it waits and when an operation ends.
   virtual void flush() = 0;
 
   // Messages that have arrived but were never claimed: for the check at the end of a communicator's life.
@@ -90,11 +97,12 @@ class Transport {
   virtual ~Transport() = default;
   virtual std::string_view name() const = 0;
 
-  // The channel to `peer` for communicator `communicator`, where this rank is `rank` of it. At most one per (peer, communicator).
-  // The peer's end may not exist yet: messages wait.
+  // The channel to `peer` for communicator `communicator`, where this rank is `rank` of it. At most one per (peer,
+  // communicator). The peer's end may not exist yet: messages wait.
   virtual std::unique_ptr<Channel> channel(std::uint64_t communicator, int rank, int peer) = 0;
 
-  // A rank about to sleep on `Sleeper` says so first, then looks once more, then sleeps: peers that move something ring it.
+  // A rank about to sleep on `Sleeper` says so first, then looks once more, then sleeps: peers that move something ring
+  // it.
   virtual void before_sleep() {}
   virtual void after_sleep() {}
 };

@@ -70,7 +70,7 @@ TEST_P(HalfFloats, EveryValueBesideHundredsOfOthersAgrees) {
   std::vector<std::uint16_t> a = every_value(), b(a.size()), out(a.size()), expected(a.size());
   const ReduceSource sources[] = {{bytes_of(a)}, {bytes_of(b), 1}};
   const ReduceTarget target{bytes_of(out)}, expected_target{bytes_of(expected)};
-  for (std::uint32_t second = 0; second < 0x10000; second += 211) {
+  for (std::uint32_t second = 0; second < 0x10000; second += 367) {
     std::fill(b.begin(), b.end(), static_cast<std::uint16_t>(second));
     for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
       reduce({GetParam(), op, true}, sources, {&target, 1}, a.size());
@@ -90,18 +90,18 @@ TEST_P(HalfFloats, SpecialValuesBesideEachOtherAgree) {
   std::vector<std::uint16_t> a = every_value(), b(a.size()), out(a.size()), expected(a.size());
   const ReduceSource forward[] = {{bytes_of(a)}, {bytes_of(b), 1}}, backward[] = {{bytes_of(b)}, {bytes_of(a), 1}};
   const ReduceTarget target{bytes_of(out)}, expected_target{bytes_of(expected)};
-  for_each_instruction_set([&] {
-    for (const std::uint16_t value : special) {
-      std::fill(b.begin(), b.end(), value);
-      for (const auto& sources : {std::span(forward), std::span(backward)}) {
-        for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
+  for (const std::uint16_t value : special) {
+    std::fill(b.begin(), b.end(), value);
+    for (const auto& sources : {std::span(forward), std::span(backward)}) {
+      for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
+        reduce_reference({GetParam(), op, true}, sources, {&expected_target, 1}, a.size());
+        for_each_instruction_set([&] {
           reduce({GetParam(), op, true}, sources, {&target, 1}, a.size());
-          reduce_reference({GetParam(), op, true}, sources, {&expected_target, 1}, a.size());
           ASSERT_EQ(out, expected) << to_string(op) << " with " << std::hex << value;
-        }
+        });
       }
     }
-  });
+  }
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ void expect_round_trip(const Call& call) {
   EXPECT_EQ(back.root, call.root);
 }
 
-const Call kWidest{0xffffffff,     Collective::barrier, DType::uint64, Op::avg, Order::any, Algorithm::dissemination,
-                   0xff,           (std::uint64_t{1} << 48) - 1, 0xffff};
+const Call kWidest{0xffffffff, Collective::barrier,      DType::uint64, Op::avg,
+                   Order::any, Algorithm::dissemination, 0xff,          (std::uint64_t{1} << 48) - 1,
+                   0xffff};
 
 TEST(Call, PackedAndUnpackedIsTheSame) {
   expect_round_trip({});
@@ -37,7 +38,8 @@ TEST(Call, PackedAndUnpackedIsTheSame) {
 }
 
 TEST(Call, EveryFieldMakesAnotherTag) {
-  const Call base{7, Collective::all_reduce, DType::float32, Op::sum, Order::canonical, Algorithm::automatic, 0, 100, 0};
+  const Call base{7, Collective::all_reduce, DType::float32, Op::sum, Order::canonical, Algorithm::automatic, 0, 100,
+                  0};
   const auto differs = [&](auto change) {
     Call other = base;
     change(other);
@@ -66,8 +68,9 @@ TEST(Call, IsDescribedForAPerson) {
   EXPECT_EQ(describe({7, Collective::barrier}), "barrier #7");
   EXPECT_EQ(describe({8, Collective::all_gather, DType::int32, Op::sum, Order::canonical, Algorithm::automatic, 1, 2}),
             "split #8");
-  EXPECT_EQ(describe({9, Collective::all_gather, DType::uint8, Op::sum, Order::canonical, Algorithm::automatic, 2, 4096}),
-            "allocate #9 (4096 bytes)");
+  EXPECT_EQ(
+      describe({9, Collective::all_gather, DType::uint8, Op::sum, Order::canonical, Algorithm::automatic, 2, 4096}),
+      "allocate #9 (4096 bytes)");
   EXPECT_EQ(describe({}), "no call");
 }
 

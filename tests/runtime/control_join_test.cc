@@ -223,7 +223,8 @@ TEST(ControlJoin, MissingRanksAreNamedWhenTheTimeIsOver) {
     const auto start = Clock::now();
     for (const Outcome& rank : join_all({settings[0], settings[2]}, way == 2 ? store.get() : nullptr)) {
       EXPECT_TRUE(rank.error && rank.error->code == ErrorCode::timeout);
-      EXPECT_TRUE(rank.says(way == 2 ? "rank 1 did not come within 0.4 s" : "ranks 1 and 3 of 4 did not come within 0.4 s"))
+      EXPECT_TRUE(
+          rank.says(way == 2 ? "rank 1 did not come within 0.4 s" : "ranks 1 and 3 of 4 did not come within 0.4 s"))
           << rank.message();
     }
     EXPECT_GE(Clock::now() - start, milliseconds(390));
@@ -279,7 +280,9 @@ TEST(ControlJoin, WhatCannotWorkIsRefusedAtOnce) {
     change(settings);
     return join(settings).message();
   };
-  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.interface = "nosuch0"; }), "no network interface 'nosuch0'"));
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.transport = "udp"; }), "transport 'udp'"));
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.master_port = 0; }), "TUTTI_MASTER=host:port"));
@@ -316,7 +319,8 @@ TEST(ControlJoin, AMasterOfSomethingElseIsNamed) {
   const Outcome rank = join(settings[1]);
   over = true;
   web_server.join();
-  EXPECT_TRUE(rank.says("is not rank 0: it does not speak tutti's protocol (it says 'HTTP/1.1 400 Bad')")) << rank.message();
+  EXPECT_TRUE(rank.says("is not rank 0: it does not speak tutti's protocol (it says 'HTTP/1.1 400 Bad')"))
+      << rank.message();
 }
 
 }  // namespace

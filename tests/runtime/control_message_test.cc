@@ -7,9 +7,7 @@
 namespace tutti::runtime {
 namespace {
 
-Member member_of(int rank) {
-  return {rank, "boot/1", "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank};
-}
+Member member_of(int rank) { return {rank, "boot/1", "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank}; }
 
 std::vector<ControlMessage> one_of_each() {
   Notice notice;

@@ -82,24 +82,26 @@ class Inbox {
     std::string error;
   };
 
+  // The handlers own what they write to, so an Inbox may go before its Control.
   explicit Inbox(Control& control) {
-    control.on_notice([this](const Notice& notice) {
-      const std::lock_guard lock(mutex_);
-      notices_.push_back(notice);
-      changed_.notify_all();
+    control.on_notice([state = state_](const Notice& notice) {
+      const std::lock_guard lock(state->mutex);
+      state->notices.push_back(notice);
+      state->changed.notify_all();
     });
-    control.on_connection([this](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
-      const std::lock_guard lock(mutex_);
-      connections_.push_back({peer, path, communicator, Socket(fd), error ? error->what() : ""});
-      changed_.notify_all();
-    });
+    control.on_connection(
+        [state = state_](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
+          const std::lock_guard lock(state->mutex);
+          state->connections.push_back({peer, path, communicator, Socket(fd), error ? error->what() : ""});
+          state->changed.notify_all();
+        });
   }
 
   // Nothing if it does not come in time.
   std::optional<Notice> notice(Notice::Kind kind, int peer, milliseconds limit = milliseconds(10'000)) {
     std::optional<Notice> found;
     wait(limit, [&] {
-      for (const Notice& notice : notices_)
+      for (const Notice& notice : state_->notices)
         if (notice.kind == kind && notice.peer == peer) found = notice;
       return found.has_value();
     });
@@ -110,10 +112,10 @@ class Inbox {
                                        milliseconds limit = milliseconds(10'000)) {
     std::optional<Connection> found;
     wait(limit, [&] {
-      for (std::size_t i = 0; i < connections_.size() && !found; ++i)
-        if (connections_[i].peer == peer && connections_[i].communicator == communicator) {
-          found = std::move(connections_[i]);
-          connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
+      for (std::size_t i = 0; i < state_->connections.size() && !found; ++i)
+        if (state_->connections[i].peer == peer && state_->connections[i].communicator == communicator) {
+          found = std::move(state_->connections[i]);
+          state_->connections.erase(state_->connections.begin() + static_cast<std::ptrdiff_t>(i));
         }
       return found.has_value();
     });
@@ -121,21 +123,24 @@ class Inbox {
   }
 
   std::size_t count(Notice::Kind kind) {
-    const std::lock_guard lock(mutex_);
-    return static_cast<std::size_t>(
-        std::count_if(notices_.begin(), notices_.end(), [&](const Notice& notice) { return notice.kind == kind; }));
+    const std::lock_guard lock(state_->mutex);
+    return static_cast<std::size_t>(std::count_if(state_->notices.begin(), state_->notices.end(),
+                                                  [&](const Notice& notice) { return notice.kind == kind; }));
   }
 
  private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Notice> notices;
+    std::vector<Connection> connections;
+  };
   void wait(milliseconds limit, const std::function<bool()>& here) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, here);
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait_for(lock, limit, here);
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Notice> notices_;
-  std::vector<Connection> connections_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace tutti::runtime::testing_ranks

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <random>
@@ -28,7 +29,9 @@ Socket call(const Endpoint& place) {
   return {};
 }
 
-void say(const Socket& socket, const std::string& text) { (void)!send(socket.fd(), text.data(), text.size(), MSG_NOSIGNAL); }
+void say(const Socket& socket, const std::string& text) {
+  (void)!send(socket.fd(), text.data(), text.size(), MSG_NOSIGNAL);
+}
 
 // Whether the other end hangs up within `limit`.
 bool is_hung_up(const Socket& socket, milliseconds limit) {
@@ -95,6 +98,66 @@ TEST(ControlStranger, AreDroppedAtOnceAndTheJobGoesOn) {
   ranks[2].control->connect(1, Path::tcp, 1);
   EXPECT_TRUE(upper.connection(1, 1) && lower.connection(2, 1));
   EXPECT_EQ(upper.count(Notice::Kind::lost) + lower.count(Notice::Kind::lost), 0u);
+  leave_all(ranks);
+}
+
+// What a listener answers to someone who shakes hands with this key.
+Handshake::Failure failure_with(const Endpoint& place, const Handshake::Opening& opening, const std::string& key) {
+  const Socket caller = call(place);
+  Handshake handshake = Handshake::connecting(opening, key, random_digest());
+  while (!handshake.failed() && handshake.wanted() > 0) {
+    const auto out = handshake.take_output();
+    (void)!send(caller.fd(), out.data(), out.size(), MSG_NOSIGNAL);
+    std::byte piece[64];
+    pollfd entry{caller.fd(), POLLIN, 0};
+    if (poll(&entry, 1, 5000) <= 0) break;
+    const ssize_t got = recv(caller.fd(), piece, std::min(sizeof piece, handshake.wanted()), 0);
+    if (got <= 0) break;
+    handshake.feed(std::span(piece).first(static_cast<std::size_t>(got)));
+  }
+  return handshake.failure();
+}
+
+TEST(ControlStranger, TheSecretAloneOpensNoDataConnectionOfARunningJob) {
+  for (const std::string secret : {"", "s3cret"}) {
+    auto ranks = join_all(job(2, secret));
+    const Member& member = ranks[0].control->members()[0];
+    for (const Endpoint& place : {*Endpoint::parse(member.address, member.port), Endpoint::local(member.local_name)}) {
+      EXPECT_EQ(failure_with(place, {Handshake::Purpose::data, 1, 0, 7}, secret), Handshake::Failure::wrong_secret);
+      // Where no secret is set, the network opens no control connection either.
+      if (secret.empty() || place.is_local()) {
+        EXPECT_NE(failure_with(place, {Handshake::Purpose::control, 1, 0, 0}, secret), Handshake::Failure::none);
+      }
+    }
+    leave_all(ranks);
+  }
+}
+
+TEST(ControlStranger, AnotherUsersProcessIsTurnedAwayAtALocalSocket) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  auto settings = job(2);
+  for (Settings& s : settings) s.join_timeout = milliseconds(5000);
+  const Endpoint place = Endpoint::local("tutti-0-" + std::to_string(settings[0].master_port));
+  std::vector<Outcome> ranks(2);
+  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  const pid_t other = fork();
+  if (other == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(2);
+    const Socket caller = call(place);
+    const auto hello = Handshake::connecting({Handshake::Purpose::control, 1, 0, 0}, "", Digest{}).take_output();
+    (void)!send(caller.fd(), hello.data(), hello.size(), MSG_NOSIGNAL);
+    char byte = 0;
+    pollfd entry{caller.fd(), POLLIN, 0};
+    poll(&entry, 1, 3000);
+    _exit(recv(caller.fd(), &byte, 1, 0) <= 0 && errno != EAGAIN ? 0 : 1);  // hung up without a word
+  }
+  int status = 0;
+  waitpid(other, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  ranks[1] = join(settings[1]);
+  hub.join();
+  EXPECT_TRUE(ranks[0].control && ranks[1].control) << ranks[0].message() << ranks[1].message();
   leave_all(ranks);
 }
 

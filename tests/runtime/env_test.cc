@@ -76,8 +76,8 @@ TEST(Env, EveryLauncherIsUnderstood) {
 }
 
 TEST(Env, SlurmMeetsOnTheFirstHostOfTheStep) {
-  const Variables slurm{{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "4711"},
-                        {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"}};
+  const Variables slurm{
+      {"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "4711"}, {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"}};
   const Settings s = read(slurm);
   expect_who(s, 5, 8, "10.0.0.1", s.master_port);
   EXPECT_GE(s.master_port, 20000);
@@ -101,7 +101,9 @@ TEST(Env, TheFirstHostOfASlurmList) {
 TEST(Env, OurVariablesComeBeforeALaunchers) {
   expect_who(read(with(kTorch, kTutti)), 1, 3, "", 29500);
   expect_who(read(with(kTorch, {{"TUTTI_MASTER", "other:1"}})), 2, 4, "other", 1);
-  expect_who(read({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+  expect_who(read({{"OMPI_COMM_WORLD_RANK", "1"},
+                   {"OMPI_COMM_WORLD_SIZE", "4"},
+                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                    {"TUTTI_MASTER", "n1:7"}}),
              1, 4, "n1", 7);
 }
@@ -112,9 +114,9 @@ TEST(Env, WhatIsMissingIsNamed) {
   EXPECT_TRUE(says(trouble({{"TUTTI_RANK", "0"}, {"TUTTI_SIZE", "2"}}), "TUTTI_MASTER"));
   EXPECT_TRUE(says(trouble({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}), "MASTER_ADDR"));
   EXPECT_TRUE(says(trouble({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), "MASTER_PORT"));
-  EXPECT_TRUE(says(trouble({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"},
-                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
-                   "set TUTTI_MASTER=host:port"));
+  EXPECT_TRUE(
+      says(trouble({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+           "set TUTTI_MASTER=host:port"));
 }
 
 TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
@@ -130,7 +132,8 @@ TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
   for (const auto& [name, values] : bad)
     for (const std::string& value : values) {
       const std::string message = trouble(with(kTutti, {{name, value}}));
-      EXPECT_TRUE(says(message, name + " is '" + value + "' but should be ")) << name << "=" << value << ": " << message;
+      EXPECT_TRUE(says(message, name + " is '" + value + "' but should be "))
+          << name << "=" << value << ": " << message;
     }
   EXPECT_TRUE(says(trouble(with(kTorch, {{"MASTER_PORT", "x"}})), "MASTER_PORT is 'x'"));
   EXPECT_TRUE(says(trouble(with(kTorch, {{"MASTER_PORT", "65535"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}})),

@@ -28,8 +28,8 @@ bool names(const std::optional<Error>& error, const std::string& text) {
 }
 
 // Every rank hears of it at that call or, having returned already, at the next one.
-void expect_mismatch(const std::string& transport, const std::function<void(Communicator&)>& call, const std::string& one,
-                     const std::string& other) {
+void expect_mismatch(const std::string& transport, const std::function<void(Communicator&)>& call,
+                     const std::string& one, const std::string& other) {
   const auto thrown = outcomes(3, settings_for(transport), [&](Communicator& world) {
     call(world);
     world.barrier();
@@ -48,24 +48,40 @@ TEST_P(EveryWire, RanksThatDisagreeAllHearBothCalls) {
   std::vector<float> buffers[3];
   for (auto& buffer : buffers) buffer.resize(100'000);
   const auto at = [&](Communicator& world) { return buffers[world.rank()].data(); };
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.all_reduce(at(world), at(world), world.rank() == 1 ? 4 : 5, DType::float32, Op::sum);
-  }, "float32 x 4", "float32 x 5");
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.all_reduce(at(world), at(world), world.rank() == 1 ? 100'000 : 99'999, DType::float32, Op::sum);
-  }, "float32 x 100000", "float32 x 99999");
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.all_reduce(at(world), at(world), 8, world.rank() == 2 ? DType::int32 : DType::float32, Op::sum);
-  }, "int32 x 8", "float32 x 8");
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.all_reduce(at(world), at(world), 8, DType::float32, world.rank() == 0 ? Op::max : Op::sum);
-  }, "max", "sum");
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.broadcast(at(world), 8, DType::float32, world.rank() == 0 ? 0 : 1);
-  }, "root 0", "root 1");
-  expect_mismatch(GetParam(), [&](Communicator& world) {
-    world.rank() == 0 ? world.barrier() : world.all_reduce(at(world), at(world), 0, DType::float32, Op::sum);
-  }, "barrier", "all_reduce");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) {
+        world.all_reduce(at(world), at(world), world.rank() == 1 ? 4 : 5, DType::float32, Op::sum);
+      },
+      "float32 x 4", "float32 x 5");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) {
+        world.all_reduce(at(world), at(world), world.rank() == 1 ? 100'000 : 99'999, DType::float32, Op::sum);
+      },
+      "float32 x 100000", "float32 x 99999");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) {
+        world.all_reduce(at(world), at(world), 8, world.rank() == 2 ? DType::int32 : DType::float32, Op::sum);
+      },
+      "int32 x 8", "float32 x 8");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) {
+        world.all_reduce(at(world), at(world), 8, DType::float32, world.rank() == 0 ? Op::max : Op::sum);
+      },
+      "max", "sum");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) { world.broadcast(at(world), 8, DType::float32, world.rank() == 0 ? 0 : 1); }, "root 0",
+      "root 1");
+  expect_mismatch(
+      GetParam(),
+      [&](Communicator& world) {
+        world.rank() == 0 ? world.barrier() : world.all_reduce(at(world), at(world), 0, DType::float32, Op::sum);
+      },
+      "barrier", "all_reduce");
 }
 
 TEST_P(EveryWire, ARankThatDoesNotComeIsNamedWhenTheTimeIsUp) {

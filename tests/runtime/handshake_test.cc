@@ -211,12 +211,12 @@ TEST(Handshake, ConnectionsThatAreNotWantedAreRefused) {
     int acceptor;
     Failure failure;
   };
-  for (const Case& c : {Case{{Purpose::data, 2, 3, 0}, 3, Failure::not_wanted},      // only higher ranks connect
-                        Case{{Purpose::data, 3, 3, 0}, 3, Failure::not_wanted},      // nobody to itself
-                        Case{{Purpose::data, 8, 3, 0}, 3, Failure::not_wanted},      // no such rank
+  for (const Case& c : {Case{{Purpose::data, 2, 3, 0}, 3, Failure::not_wanted},  // only higher ranks connect
+                        Case{{Purpose::data, 3, 3, 0}, 3, Failure::not_wanted},  // nobody to itself
+                        Case{{Purpose::data, 8, 3, 0}, 3, Failure::not_wanted},  // no such rank
                         Case{{Purpose::data, -1, 3, 0}, 3, Failure::not_wanted},
-                        Case{{Purpose::control, 3, 2, 0}, 2, Failure::not_wanted},   // not the hub
-                        Case{{Purpose::data, 5, 2, 0}, 3, Failure::wrong_rank}}) {   // meant for another
+                        Case{{Purpose::control, 3, 2, 0}, 2, Failure::not_wanted},  // not the hub
+                        Case{{Purpose::data, 5, 2, 0}, 3, Failure::wrong_rank}}) {  // meant for another
     auto a = Handshake::connecting(c.opening, "secret", nonce(1));
     auto b = Handshake::accepting(door_of(c.acceptor), nonce(2));
     talk(a, b);

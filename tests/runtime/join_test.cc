@@ -42,7 +42,8 @@ TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
     EXPECT_FALSE(hub.complete());
     return refusal.value_or(Refusal{}).message;
   };
-  EXPECT_TRUE(says(refusal_of([](auto& i) { i.size = 4; }), "rank 2 (process 102) says that the job has 4 ranks, rank 0 says 3"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.size = 4; }),
+                   "rank 2 (process 102) says that the job has 4 ranks, rank 0 says 3"));
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 3; }), "rank 3 (process 102) is outside 0..2"));
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = -1; }), "is outside 0..2"));
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 1; }), "two processes are rank 1 (101 and 102)"));
@@ -68,7 +69,8 @@ TEST(JoinHub, NamesTheMissing) {
   (void)hub.admit(introduction_of(3, 5));
   EXPECT_EQ(hub.missing(), "rank 4");
   EXPECT_TRUE(says(hub.overdue(milliseconds(1500)).message, "rank 4 of 5 did not come within 1.5 s"));
-  EXPECT_TRUE(says(hub.gone(2, "reset").message, "rank 2 was lost while joining (reset) while rank 4 had not come yet"));
+  EXPECT_TRUE(
+      says(hub.gone(2, "reset").message, "rank 2 was lost while joining (reset) while rank 4 had not come yet"));
   EXPECT_EQ(JoinHub(introduction_of(0, 1000)).missing(), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 991 others");
 }
 

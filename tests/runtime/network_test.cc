@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "runtime/network_socket.h"
 #include "runtime/secret.h"
 #include "tutti/error.h"

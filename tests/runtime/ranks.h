@@ -42,12 +42,14 @@ inline std::vector<std::byte> expected_reduction(int ranks, std::size_t count, D
   const ReduceTarget target{result.data(), false};
   const FloatEnvironment environment;
   if (count > 0)
-    reduce_reference({.dtype = dtype, .op = op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks)}, sources, {&target, 1}, count);
+    reduce_reference({.dtype = dtype, .op = op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks)}, sources,
+                     {&target, 1}, count);
   return result;
 }
 
 // What body(communicator) threw on each rank of a job of threads with these settings; empty where it returned.
-inline std::vector<std::optional<Error>> outcomes(int ranks, Settings settings, const std::function<void(Communicator&)>& body) {
+inline std::vector<std::optional<Error>> outcomes(int ranks, Settings settings,
+                                                  const std::function<void(Communicator&)>& body) {
   const auto store = make_memory_store();
   std::vector<std::optional<Error>> thrown(ranks);
   std::vector<std::thread> threads;

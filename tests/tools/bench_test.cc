@@ -1,17 +1,15 @@
+// The numbers of `tutti bench`: what it sends, what it expects, and that it measures what is right.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "bench_limit.h"
 #include "bench_measure.h"
 #include "bench_options.h"
 #include "bench_table.h"
 #include "bench_values.h"
-#include "command.h"
-#include "host.h"
 #include "reduce/reduce.h"
 #include "tutti/communicator.h"
 
@@ -25,56 +23,6 @@ BenchOptions parsed(std::vector<std::string> words) {
   std::ranges::reverse(words);  // as CLI11 takes them
   app.parse(words);
   return options;
-}
-
-std::vector<std::size_t> counts_of(const std::vector<std::string>& words, int ranks) {
-  return counts_to_measure(parsed(words), ranks);
-}
-
-using Counts = std::vector<std::size_t>;
-
-TEST(BenchOptions, SizesTakePowersOf1024) {
-  const BenchOptions options = parsed({"all_reduce", "--min", "2K", "--max", "1M", "--sizes", "0,8,100K,1G"});
-  EXPECT_EQ(options.min_bytes, 2048u);
-  EXPECT_EQ(options.max_bytes, 1u << 20);
-  EXPECT_EQ(options.sizes, (std::vector<std::uint64_t>{0, 8, 102400, 1u << 30}));
-}
-
-TEST(BenchOptions, ASweepMultipliesByTheFactorAndLeavesZero) {
-  EXPECT_EQ(counts_of({"all_reduce", "--min", "8", "--max", "512", "--factor", "8"}, 3), (Counts{2, 16, 128}));
-  EXPECT_EQ(counts_of({"all_reduce", "--min", "0", "--max", "64", "--factor", "4"}, 3), (Counts{0, 1, 4, 16}));
-  EXPECT_EQ(counts_of({"all_gather", "--min", "0", "--max", "64", "--factor", "4"}, 2), (Counts{0, 1, 4}));
-}
-
-TEST(BenchOptions, SizesAreRoundedDownToWholeElementsOfEveryRank) {
-  EXPECT_EQ(counts_of({"all_reduce", "--sizes", "0,3,400015"}, 3), (Counts{0, 0, 100003}));
-  EXPECT_EQ(counts_of({"reduce_scatter", "--dtype", "int8", "--sizes", "8,100"}, 3), (Counts{2, 33}));
-  EXPECT_EQ(counts_of({"barrier"}, 3), (Counts{0}));
-}
-
-TEST(BenchOptions, WordsThatMeanNothingAreRefused) {
-  EXPECT_THROW(parsed({"all_redcue"}), CLI::ParseError);
-  EXPECT_THROW(parsed({}), CLI::ParseError);
-  EXPECT_THROW(parsed({"all_reduce", "--dtype", "float31"}), CLI::ParseError);
-  EXPECT_THROW(parsed({"all_reduce", "--sizes", "1.5X"}), CLI::ParseError);
-  EXPECT_THROW(parsed({"all_reduce", "--factor", "1"}), CLI::ParseError);
-  EXPECT_THROW(parsed({"all_reduce", "--rounds", "0"}), CLI::ParseError);
-  EXPECT_THROW(parsed({"all_reduce", "--transport", "pigeon"}), CLI::ParseError);
-}
-
-TEST(BenchOptions, RingNeedsAnyOrderBeyondTwoRanks) {
-  EXPECT_THROW(check(parsed({"all_reduce", "--algorithm", "ring"}), 3), UsageError);
-  EXPECT_NO_THROW(check(parsed({"all_reduce", "--algorithm", "ring"}), 2));
-  EXPECT_NO_THROW(check(parsed({"all_reduce", "--algorithm", "ring", "--order", "any"}), 3));
-}
-
-TEST(BenchOptions, WhatRanksCannotDoIsRefused) {
-  EXPECT_THROW(check(parsed({"broadcast", "--algorithm", "two_shot"}), 2), UsageError);
-  EXPECT_THROW(check(parsed({"broadcast", "--root", "2"}), 2), UsageError);
-  EXPECT_THROW(check(parsed({"all_reduce"}), 0), UsageError);
-  EXPECT_THROW(check(parsed({"all_reduce", "--transport", "inproc"}), 2), UsageError);
-  EXPECT_THROW(check(parsed({"all_reduce", "--min", "2K", "--max", "1K"}), 2), UsageError);
-  EXPECT_THROW(check(parsed({"all_reduce", "--sizes", "2T"}), 2), UsageError);
 }
 
 template <class T>
@@ -147,7 +95,8 @@ TEST(BenchExpectation, EveryTypeAndOperatorIsWorkedOut) {
       const BenchOptions options = parsed(reducing(dtype, op));
       const auto out = reduce_five(dtype, op, kCount, kCanonicalFive);
       Expectation expectation(options, 5);
-      EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 0, derive_order(options, Algorithm::one_shot, 5, kCount)), 0u)
+      EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 0, derive_order(options, Algorithm::one_shot, 5, kCount)),
+                0u)
           << to_string(dtype) << " " << to_string(op);
     }
   }
@@ -177,64 +126,63 @@ TEST(BenchExpectation, AChunkInTheWrongPlaceShows) {
   EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 1, {}), 512u);
 }
 
-TEST(BenchTable, BandwidthsAreThoseOfNcclTests) {
-  const BenchRow row{.bytes = 8'000'000, .us = 1000};
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::all_reduce, 4).algorithm, 8);
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::all_reduce, 4).bus, 12);
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::all_gather, 4).bus, 6);
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::reduce_scatter, 4).bus, 6);
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::broadcast, 4).bus, 8);
-  EXPECT_DOUBLE_EQ(bandwidth(row, Collective::all_reduce, 1).bus, 0);
+// What measuring `count` elements gives over `ranks` threads of this process.
+BenchRow measured(std::vector<std::string> words, int ranks, std::size_t count,
+                  const std::string& transport = "inproc") {
+  const std::string n = std::to_string(ranks);
+  words.insert(words.end(), {"-n", n, "--rounds", "1", "--iterations", "2"});
+  const BenchOptions options = parsed(words);
+  std::vector<BenchRow> rows(static_cast<std::size_t>(ranks));
+  const auto body = [&](Communicator& world) {
+    Bench bench(world, options, count + 1);
+    rows[static_cast<std::size_t>(world.rank())] = bench.measure(count);
+  };
+  Communicator::run_threads(ranks, body, transport);
+  for (const BenchRow& row : rows) {
+    EXPECT_EQ(row.hash, rows.front().hash);
+    EXPECT_EQ(row.wrong, rows.front().wrong);
+  }
+  return rows.front();
 }
 
-TEST(BenchTable, AJsonRowHasTheNamesThatScriptsRelyOn) {
-  const BenchOptions options = parsed({"all_reduce", "--transport", "shm", "--order", "any"});
-  BenchRow row{.algorithm = Algorithm::ring, .bytes = 1024, .us = 2.5, .limit_us = 2, .wrong = 0, .hash = 0xabc};
-  const auto json = nlohmann::json::parse(json_row(row, options, 2));
-  EXPECT_EQ(json, nlohmann::json::parse(R"({"collective":"all_reduce","transport":"shm","algorithm":"ring","order":"any",
-    "ranks":2,"dtype":"float32","op":"sum","bytes":1024,"us":2.5,"algbw_gbs":0.4096,"busbw_gbs":0.4096,"limit_us":2.0,
-    "wrong":0,"hash":"0000000000000abc"})"));
-  row.limit_us.reset();
-  row.wrong.reset();
-  EXPECT_TRUE(nlohmann::json::parse(json_row(row, options, 2))["limit_us"].is_null());
-  EXPECT_TRUE(nlohmann::json::parse(json_row(row, options, 2))["wrong"].is_null());
+TEST(Bench, EveryCollectiveIsRightInEveryForm) {
+  for (const std::string collective : {"all_reduce", "reduce_scatter", "all_gather", "broadcast"}) {
+    for (const std::size_t count : {0u, 1u, 10007u}) {
+      const BenchRow plain = measured({collective}, 3, count);
+      EXPECT_EQ(plain.wrong, 0u) << collective << " " << count;
+      const std::vector<std::vector<std::string>> forms{{"--in-place"},
+                                                        {"--async"},
+                                                        {"--touch"},
+                                                        {"--symmetric"},
+                                                        {"--in-place", "--async", "--symmetric", "--touch"}};
+      for (const auto& form : forms) {
+        std::vector<std::string> words{collective};
+        words.insert(words.end(), form.begin(), form.end());
+        const BenchRow row = measured(words, 3, count);
+        EXPECT_EQ(row.wrong, 0u) << collective << " " << count << " " << form.front();
+        EXPECT_EQ(row.hash, plain.hash) << collective << " " << count << " " << form.front();
+      }
+    }
+  }
+  EXPECT_EQ(measured({"barrier"}, 3, 0).wrong, 0u);
+  EXPECT_EQ(measured({"broadcast", "--root", "2"}, 3, 1000).wrong, 0u);
 }
 
-TEST(BenchTable, RowsAreAlignedAndFitTheScreen) {
-  const BenchOptions options = parsed({"all_reduce", "--dtype", "bfloat16", "--in-place", "--symmetric", "--async"});
-  const std::string head = table_head(options, 64);
-  for (std::size_t begin = 0, end; (end = head.find('\n', begin)) != std::string::npos; begin = end + 1)
-    EXPECT_LE(end - begin, 130u) << head.substr(begin, end - begin);
-  const BenchRow small{.algorithm = Algorithm::ring, .bytes = 8, .us = 0.3, .wrong = 0};
-  const BenchRow large{
-      .algorithm = Algorithm::recursive_doubling, .bytes = 1u << 30, .us = 123456.7, .limit_us = 99.5, .wrong = 12345678};
-  EXPECT_EQ(table_row(small, options, 2).size(), table_row(large, options, 2).size());
-  EXPECT_LE(table_row(large, options, 2).size(), 111u);
-}
-
-TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
-  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                      Collective::broadcast, Collective::barrier}) {
-    for (const int ranks : {1, 2, 3}) {
-      Limit limit(shm_loops(collective, ranks, 100003), usable_cores(), 1, 3);
-      for (const std::size_t bytes : {1u, 100003u}) EXPECT_GE(limit.measure_us(bytes).value(), 0) << bytes;
-      EXPECT_EQ(limit.measure_us(0).has_value(), collective == Collective::barrier);
+TEST(Bench, CanonicalAlgorithmsShareOneHashOverEveryTransport) {
+  const BenchRow first = measured({"all_reduce"}, 3, 10007);
+  for (const std::string transport : {"inproc", "shm", "tcp"}) {
+    for (const std::string algorithm : {"one_shot", "two_shot", "sliced_tree", "recursive_doubling", "binomial_tree"}) {
+      const BenchRow row = measured({"all_reduce", "--algorithm", algorithm}, 3, 10007, transport);
+      EXPECT_EQ(row.wrong, 0u) << algorithm << " " << transport;
+      EXPECT_EQ(row.hash, first.hash) << algorithm << " " << transport;
     }
   }
 }
 
-TEST(Limit, EveryCollectiveHasOneOverTcpBetweenTwo) {
-  for (const Collective collective : {Collective::all_reduce, Collective::all_gather, Collective::broadcast}) {
-    Limit limit(tcp_loops(collective, 100003), usable_cores(), 1, 3);
-    for (const std::size_t bytes : {8u, 100003u}) EXPECT_GT(limit.measure_us(bytes).value(), 0) << bytes;
-    EXPECT_FALSE(limit.measure_us(0).has_value());
-  }
-}
-
-TEST(Limit, IsNotGuessedWhereNoLoopMeasuresIt) {
-  EXPECT_EQ(loops_for(parsed({"all_reduce", "--transport", "tcp", "-n", "3"}), 3, 4096), nullptr);
-  EXPECT_EQ(loops_for(parsed({"all_reduce"}), 2, 4096), nullptr);
-  EXPECT_NE(loops_for(parsed({"all_reduce", "--transport", "tcp", "-n", "2"}), 2, 4096), nullptr);
+TEST(Bench, RingIsRightInAnOrderOfItsOwn) {
+  const BenchRow ring = measured({"all_reduce", "--algorithm", "ring", "--order", "any"}, 3, 10007);
+  EXPECT_EQ(ring.wrong, 0u);
+  EXPECT_NE(ring.hash, measured({"all_reduce"}, 3, 10007).hash);
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ void mention_rounding(const BenchOptions& options, int ranks) {
   const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
   const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
   const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
-  if (any) fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements on every rank\n", unit);
+  if (any)
+    fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements on every rank\n",
+               unit);
 }
 
 // Measures all sizes; rank 0 prints, and throws when a result was wrong.
@@ -93,7 +95,8 @@ int run_as_rank(const BenchOptions& options) {
 
 int run(const BenchOptions& options) {
   if (options.device != "cpu") {
-    fmt::print(stderr, "tutti bench: --device {}: this version of tutti reads and writes host memory only\n", options.device);
+    fmt::print(stderr, "tutti bench: --device {}: this version of tutti reads and writes host memory only\n",
+               options.device);
     return 1;
   }
   if (options.ranks) check(options, *options.ranks);
@@ -106,7 +109,8 @@ int run(const BenchOptions& options) {
 }  // namespace
 
 Subcommand add_bench(CLI::App& app) {
-  CLI::App* parser = app.add_subcommand("bench", "Measure a collective beside this machine's limit, and check its results");
+  CLI::App* parser =
+      app.add_subcommand("bench", "Measure a collective beside this machine's limit, and check its results");
   auto options = std::make_shared<BenchOptions>();
   describe(*parser, *options);
   return {parser, [options] { return run(*options); }};

@@ -30,7 +30,8 @@ BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, bool symmetric)
     return;
   }
   own_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
-  if (own_ == nullptr) throw Error(ErrorCode::system, fmt::format("no memory for a buffer of {} bytes; use a smaller --max", whole));
+  if (own_ == nullptr)
+    throw Error(ErrorCode::system, fmt::format("no memory for a buffer of {} bytes; use a smaller --max", whole));
 }
 
 void BenchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -120,7 +121,8 @@ void Bench::check(BenchRow& row) {
     return;
   }
   const std::uint64_t wrong = expectation_.count_wrong(out_, count_, world_.rank(), order_);
-  const std::vector<std::uint64_t> all = gather<std::uint64_t>({digest(out_, out_count_ * size_of(options_.dtype)), wrong});
+  const std::vector<std::uint64_t> all =
+      gather<std::uint64_t>({digest(out_, out_count_ * size_of(options_.dtype)), wrong});
   std::vector<std::uint64_t> hashes;
   for (std::size_t at = 0; at < all.size(); at += 2) {
     hashes.push_back(all[at]);
@@ -130,8 +132,8 @@ void Bench::check(BenchRow& row) {
   row.hash = agreed ? hashes.front() : digest(hashes.data(), hashes.size() * sizeof hashes.front());
 }
 
-// Barriers that let some rank go before the last one had entered. Each rank is the last one once. Needs a clock that all
-// ranks share: one host.
+// Barriers that let some rank go before the last one had entered. Each rank is the last one once. Needs a clock that
+// all ranks share: one host.
 std::uint64_t Bench::late_barriers() {
   std::uint64_t early = 0;
   for (int last = 0; last < world_.size(); ++last) {
@@ -150,12 +152,16 @@ std::uint64_t Bench::late_barriers() {
 std::size_t Bench::calls_a_round() {
   if (options_.iterations > 0) return static_cast<std::size_t>(options_.iterations);
   const std::size_t fewer = static_cast<std::size_t>(std::max(1, world_.size() / 2));
-  const double work = static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
-                      world_.size();
+  const double work =
+      static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
+      world_.size();
   const std::size_t most = work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
   constexpr std::size_t kTrial = 3;
-  const double us = time_round(kTrial);
-  std::uint64_t calls = std::clamp<std::size_t>(static_cast<std::size_t>(kRoundUs / std::max(us, 0.01)), kTrial, std::max(most, kTrial));
+  const double start = now_us();
+  time_round(kTrial);
+  world_.barrier();  // the root of a broadcast is done long before the others
+  const double fitting = kRoundUs * kTrial / (now_us() - start);
+  std::uint64_t calls = std::clamp(static_cast<std::size_t>(fitting), kTrial, std::max(most, kTrial));
   world_.broadcast(std::span(&calls, 1), 0);  // the ranks' clocks differ
   return calls;
 }

@@ -45,13 +45,16 @@ std::vector<std::string> algorithms_of(Collective collective, int ranks, Order o
 
 void describe_sizes(CLI::App& parser, BenchOptions& options) {
   const CLI::AsSizeValue size(false);  // K, M and G are powers of 1024
-  parser.add_option("--min", options.min_bytes, "smallest size, in bytes; K, M and G are powers of 1024")->transform(size);
+  parser.add_option("--min", options.min_bytes, "smallest size, in bytes; K, M and G are powers of 1024")
+      ->transform(size);
   parser.add_option("--max", options.max_bytes, "largest size, in bytes")->transform(size);
   parser.add_option("--factor", options.factor, "from one size to the next")->check(CLI::Range(2, 1 << 20));
   parser.add_option("--sizes", options.sizes, "these sizes instead, separated by commas: 0,8,100003,64K")
       ->transform(size)
       ->delimiter(',');
-  parser.add_option("--iterations", options.iterations, "calls a round, of the limit's loops too; 0: a number that suits the size")
+  parser
+      .add_option("--iterations", options.iterations,
+                  "calls a round, of the limit's loops too; 0: a number that suits the size")
       ->check(CLI::Range(0, 1'000'000'000));
   parser.add_option("--rounds", options.rounds, "rounds; the median is shown")->check(CLI::Range(1, 100'000));
 }
@@ -74,9 +77,11 @@ void describe(CLI::App& parser, BenchOptions& options) {
   add_named(parser, "--op", options.op, parse_op, names_of(all_ops()), "reduction");
   parser.add_option("--root", options.root, "of a broadcast");
   describe_sizes(parser, options);
-  parser.add_flag("--symmetric", options.symmetric, "buffers that every rank of the host maps (Communicator::allocate)");
+  parser.add_flag("--symmetric", options.symmetric,
+                  "buffers that every rank of the host maps (Communicator::allocate)");
   parser.add_flag("--async", options.async, "start each call, then wait for it");
-  parser.add_flag("--in-place", options.in_place, "output over input; sums then grow from call to call, unless --touch");
+  parser.add_flag("--in-place", options.in_place,
+                  "output over input; sums then grow from call to call, unless --touch");
   parser.add_flag("--touch", options.touch,
                   "each rank rewrites its input before every call, and all meet; only the calls are timed");
   parser.add_option("--device", options.device, "where the buffers lie")->check(CLI::IsMember({"cpu", "cuda"}));
@@ -105,9 +110,10 @@ void check(const BenchOptions& options, int ranks) {
     throw UsageError(fmt::format("there is no {} by {}; there is {}", collective, name, fmt::join(fitting, ", ")));
   }
   if (options.order == Order::canonical && !entry->canonical && ranks > 2) {
-    throw UsageError(fmt::format("{} cannot combine {} ranks in the canonical order. Say --order any to let it combine in its "
-                                 "own, or use one of {}",
-                                 name, ranks, fmt::join(fitting, ", ")));
+    throw UsageError(
+        fmt::format("{} cannot combine {} ranks in the canonical order. Say --order any to let it combine in its "
+                    "own, or use one of {}",
+                    name, ranks, fmt::join(fitting, ", ")));
   }
 }
 

@@ -23,7 +23,7 @@ struct BenchOptions {
   int root = 0;
 
   std::uint64_t min_bytes = 8;
-  std::uint64_t max_bytes = 64 << 20;
+  std::uint64_t max_bytes = 16 << 20;
   std::uint64_t factor = 8;
   std::vector<std::uint64_t> sizes;  // bytes; if not empty, instead of the three above
   int iterations = 0;                // calls a round; 0: as many as fit a quarter of a second, by the size

@@ -36,7 +36,8 @@ bool reduces(Collective collective) {
 std::string what_is_called(const BenchOptions& options) {
   std::string text;
   if (options.collective != Collective::barrier) text += fmt::format(", {}", to_string(options.dtype));
-  if (reduces(options.collective)) text += fmt::format(" {} in {} order", to_string(options.op), to_string(options.order));
+  if (reduces(options.collective))
+    text += fmt::format(" {} in {} order", to_string(options.op), to_string(options.order));
   if (options.collective == Collective::broadcast) text += fmt::format(" from rank {}", options.root);
   if (options.in_place) text += ", in place";
   if (options.symmetric) text += ", symmetric buffers";
@@ -56,18 +57,20 @@ Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks) {
 std::string table_head(const BenchOptions& options, int ranks) {
   std::string text = fmt::format("# tutti bench {}: {} rank{}, {}{}\n", to_string(options.collective), ranks,
                                  ranks == 1 ? "" : "s", options.transport, what_is_called(options));
-  text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n", options.rounds);
+  text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n",
+                      options.rounds);
   text += fmt::format("# limit: {}\n", limit_words(options, ranks));
   text += fmt::format("# this machine: {} core{}; 1 GB = 10^9 bytes\n#\n", sysconf(_SC_NPROCESSORS_ONLN),
                       sysconf(_SC_NPROCESSORS_ONLN) == 1 ? "" : "s");
-  return text + fmt::format("#{:>11}  {:<18} {:>10} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "bytes", "algorithm", "us", "alg GB/s",
-                            "bus GB/s", "limit us", "us/limit", "wrong");
+  return text + fmt::format("#{:>11}  {:<18} {:>10} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "bytes", "algorithm", "us",
+                            "alg GB/s", "bus GB/s", "limit us", "us/limit", "wrong");
 }
 
 std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks) {
   const Bandwidth speed = bandwidth(row, options.collective, ranks);
-  return fmt::format("{:>12}  {:<18} {:>10} {:>9.2f} {:>9.2f} {:>10} {:>9} {:>8}\n", row.bytes, to_string(row.algorithm),
-                     us_text(row.us), speed.algorithm, speed.bus, row.limit_us ? us_text(*row.limit_us) : "-",
+  return fmt::format("{:>12}  {:<18} {:>10} {:>9.2f} {:>9.2f} {:>10} {:>9} {:>8}\n", row.bytes,
+                     to_string(row.algorithm), us_text(row.us), speed.algorithm, speed.bus,
+                     row.limit_us ? us_text(*row.limit_us) : "-",
                      row.limit_us ? fmt::format("{:.2f}", row.us / *row.limit_us) : "-",
                      row.wrong ? fmt::format("{}", *row.wrong) : "-");
 }

@@ -37,8 +37,8 @@ std::optional<FloatShape> float_shape(DType dtype) {
   }
 }
 
-// A number between 2^-9 and 2^4 of either sign, one in 64 a denormal. Half the elements are made so that half the ranks hold
-// the same large number there, of either sign: where these cancel, the result is what rounding left of the others.
+// A number between 2^-9 and 2^4 of either sign, one in 64 a denormal. Half the elements are made so that half the ranks
+// hold the same large number there, of either sign: where these cancel, the result is what rounding left of the others.
 // random differs from rank to rank, common does not.
 std::uint64_t float_bits(FloatShape shape, std::uint64_t random, std::uint64_t common) {
   const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent_bits - 1)) - 1;
@@ -86,15 +86,17 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
   const std::size_t total = count * parts_of(options.collective, ranks);
   const AlgorithmEntry* entry = find_algorithm(options.collective, algorithm);
   if (entry == nullptr) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("there is no {} by {}", to_string(options.collective), to_string(algorithm)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("there is no {} by {}", to_string(options.collective), to_string(algorithm)));
   }
   const int chunks = entry->pipelined ? runtime::chunks_for(total * size_of(options.dtype)) : 1;
   const Layout layout = Layout::of(ranks);
   const auto schedules = build_all(*entry, layout, {.root = options.root, .chunks = chunks});
   const Proof proof = verify(schedules, layout, {options.collective, options.root, options.order});
   if (!proof.holds) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("the schedules of {} by {} for {} ranks are refuted: {}",
-                                                         to_string(options.collective), to_string(algorithm), ranks, proof.reason));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the schedules of {} by {} for {} ranks are refuted: {}", to_string(options.collective),
+                            to_string(algorithm), ranks, proof.reason));
   }
   return {runtime::partition_for(schedules.front(), options.dtype, total), proof.slices};
 }
@@ -143,14 +145,16 @@ const Expectation::Table& Expectation::combined(const Expression& expression) {
       sources.push_back({.data = input_of(leaf).data()});
   }
   table.resize(kPeriod * size_of(options_.dtype));
-  const ReduceSpec spec{.dtype = options_.dtype, .op = options_.op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks_)};
+  const ReduceSpec spec{
+      .dtype = options_.dtype, .op = options_.op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks_)};
   const ReduceTarget target{.data = table.data()};
   const FloatEnvironment ieee;
   reduce_reference(spec, sources, {&target, 1}, kPeriod);
   return table;
 }
 
-std::uint64_t Expectation::differing(const std::byte* out, const Table& table, std::size_t first, std::size_t count) const {
+std::uint64_t Expectation::differing(const std::byte* out, const Table& table, std::size_t first,
+                                     std::size_t count) const {
   const std::size_t element = size_of(options_.dtype);
   std::uint64_t wrong = 0;
   for (std::size_t done = 0; done < count;) {

@@ -21,7 +21,9 @@ namespace {
 constexpr double kRoundUs = 250e3;  // a round takes about as long, or less
 constexpr std::size_t kFewestCalls = 3;
 
-[[noreturn]] void fail(const char* what) { throw Error(ErrorCode::system, fmt::format("measuring the limit: {}", what)); }
+[[noreturn]] void fail(const char* what) {
+  throw Error(ErrorCode::system, fmt::format("measuring the limit: {}", what));
+}
 
 // Both block; false at the end of the pipe.
 template <class T>

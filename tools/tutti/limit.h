@@ -27,8 +27,8 @@ class LimitLoops {
   // How many calls of `bytes` make a round long enough to be timed.
   virtual std::size_t calls_for(std::size_t bytes) const = 0;
 
-  // Called in process `me` of [0, processes()), by all of them together: `calls` of `bytes` back to back. Returns the mean
-  // microseconds of a call in the slowest process.
+  // Called in process `me` of [0, processes()), by all of them together: `calls` of `bytes` back to back. Returns the
+  // mean microseconds of a call in the slowest process.
   virtual double round(int me, std::size_t bytes, std::size_t calls) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The loops of a collective over shared memory. One source, compiled for each instruction set and chosen at run time, at
-// most 8 floats wide: wider vectors gain nothing where memory is what limits.
+// The loops of a collective over shared memory. One source, compiled for each instruction set and chosen at run time,
+// at most 8 floats wide: wider vectors gain nothing where memory is what limits.
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,7 +46,8 @@ HWY_ATTR HWY_INLINE void store_sums(const Sum& sum, float* const* out, int outs,
 // out[0 .. outs)[begin, end) = the sum of in[0 .. n)[begin, end) along T.
 HWY_ATTR HWY_NOINLINE void add_two(const float* const* in, float* const* out, int outs, std::size_t begin,
                                    std::size_t end, bool stream) {
-  const auto sum = [in](std::size_t i) HWY_ATTR { return hn::Add(hn::LoadU(Floats(), in[0] + i), hn::LoadU(Floats(), in[1] + i)); };
+  const auto sum = [in](std::size_t i)
+                       HWY_ATTR { return hn::Add(hn::LoadU(Floats(), in[0] + i), hn::LoadU(Floats(), in[1] + i)); };
   store_sums(sum, out, outs, begin, end, stream);
 }
 HWY_ATTR void add(const float* const* in, int n, float* const* out, int outs, std::size_t begin, std::size_t end,
@@ -81,7 +82,8 @@ class ShmLoops final : public LimitLoops {
         mapped_(span_ * 2 * ranks + sizeof(Line) * ranks),
         cores_(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))) {
     void* base = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) throw Error(ErrorCode::system, "measuring the limit: no memory for the buffers of all ranks");
+    if (base == MAP_FAILED)
+      throw Error(ErrorCode::system, "measuring the limit: no memory for the buffers of all ranks");
     base_ = static_cast<std::byte*>(base);
     lines_ = reinterpret_cast<Line*>(base_ + span_ * 2 * ranks);
     for (int r = 0; r < ranks; ++r) {
@@ -139,7 +141,8 @@ class ShmLoops final : public LimitLoops {
     switch (collective_) {
       case Collective::all_reduce:
       case Collective::reduce_scatter:
-        HWY_DYNAMIC_DISPATCH(add)(in_.data(), ranks_, all ? out_.data() : &out_[me], outs, begin, end, bytes * 2 * ranks_ > (3u << 20));
+        HWY_DYNAMIC_DISPATCH(add)
+        (in_.data(), ranks_, all ? out_.data() : &out_[me], outs, begin, end, bytes * 2 * ranks_ > (3u << 20));
         break;
       case Collective::all_gather:
         for (int r = 0; r < ranks_; ++r) {
@@ -150,8 +153,7 @@ class ShmLoops final : public LimitLoops {
       case Collective::broadcast:
         if (me != 0) std::memcpy(out_[me], in_[0], bytes);
         break;
-      case Collective::barrier:
-        break;
+      case Collective::barrier: break;
     }
     all_here(me);
   }
@@ -163,8 +165,8 @@ class ShmLoops final : public LimitLoops {
   std::byte* base_;
   Line* lines_;
   std::vector<float*> in_, out_;
-  std::uint64_t epoch_ = 0;   // of this process
-  std::size_t touched_ = 0;   // by this process: floats of its input and output
+  std::uint64_t epoch_ = 0;  // of this process
+  std::size_t touched_ = 0;  // by this process: floats of its input and output
 };
 
 }  // namespace

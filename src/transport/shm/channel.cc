@@ -37,8 +37,8 @@ bool Channel::connect() {
   return true;
 }
 
-// The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running peer
-// pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.
+// The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running
+// peer pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.
 void Channel::notify() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (theirs_->header().sleeping.load(std::memory_order_relaxed) == 0) return;
@@ -46,7 +46,8 @@ void Channel::notify() {
   [[maybe_unused]] const auto ignored = ::write(who_->bell, &one, sizeof one);
 }
 
-// --- sending -----------------------------------------------------------------------------------------------------------
+// --- sending
+// -----------------------------------------------------------------------------------------------------------
 
 void Channel::read_ack(std::uint32_t ack) {
   if (!reached(ack, acked_ + 1)) return;
@@ -188,7 +189,8 @@ void Channel::commit(const Tag& tag) {
   ++pushed_;
 }
 
-// --- receiving ---------------------------------------------------------------------------------------------------------
+// --- receiving
+// ---------------------------------------------------------------------------------------------------------
 
 const Line* Channel::arrived() {
   const Line& line = in_->lines[line_in_ % kLines];
@@ -202,7 +204,8 @@ const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
   const Line* line = arrived();
   if (line == nullptr) return nullptr;
   if (tag_of(line->tag) != tag) throw TagMismatch{peer_, tag, tag_of(line->tag)};
-  if ((line->kind_and_total & kTotalMask) != bytes) throw LengthMismatch{peer_, bytes, line->kind_and_total & kTotalMask};
+  if ((line->kind_and_total & kTotalMask) != bytes)
+    throw LengthMismatch{peer_, bytes, line->kind_and_total & kTotalMask};
   return line;
 }
 
@@ -225,7 +228,9 @@ void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data,
   messages_in_ = message + 1;
   wanted_.push({message, tag, data, bytes, 0});
   std::uint64_t at;
-  if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() || !transport_.is_symmetric(data, bytes, at)) return;
+  if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() ||
+      !transport_.is_symmetric(data, bytes, at))
+    return;
   Post& post = out_->posts[message % kPosts];
   post.tag[0] = tag.word[0];
   post.tag[1] = tag.word[1];
@@ -299,7 +304,8 @@ void Channel::release(std::size_t bytes) {
   }
 }
 
-// --- both --------------------------------------------------------------------------------------------------------------
+// --- both
+// --------------------------------------------------------------------------------------------------------------
 
 bool Channel::progress() {
   bool moved = false;
@@ -313,7 +319,8 @@ bool Channel::progress() {
   return fill() || moved;
 }
 
-// Acknowledgements travel with the next line to the peer. Alone they go when the peer waits for one, or when few lines are left to it.
+// Acknowledgements travel with the next line to the peer. Alone they go when the peer waits for one, or when few lines
+// are left to it.
 void Channel::flush() {
   if (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4)) return;
   out_->ack.store(line_in_, std::memory_order_release);

@@ -44,7 +44,9 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override { receive_at(messages_in_, tag, data, bytes); }
+  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override {
+    receive_at(messages_in_, tag, data, bytes);
+  }
   void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
@@ -101,12 +103,12 @@ class Channel final : public tutti::Channel {
   // sending
   Fifo<Outgoing> outgoing_;
   Fifo<Lent> lent_;
-  std::uint64_t messages_out_ = 0;  // numbered so far (sent, waiting, or committed)
-  std::uint64_t pushed_ = 0;        // of those, written to the lane in full
-  std::uint32_t line_out_ = 0;      // lines written
-  std::uint32_t acked_ = 0;         // of those, consumed by the peer
-  std::uint64_t ring_head_ = 0;     // bytes of the ring ever used
-  std::uint64_t ring_tail_ = 0;     // of those, free again
+  std::uint64_t messages_out_ = 0;       // numbered so far (sent, waiting, or committed)
+  std::uint64_t pushed_ = 0;             // of those, written to the lane in full
+  std::uint32_t line_out_ = 0;           // lines written
+  std::uint32_t acked_ = 0;              // of those, consumed by the peer
+  std::uint64_t ring_head_ = 0;          // bytes of the ring ever used
+  std::uint64_t ring_tail_ = 0;          // of those, free again
   std::uint64_t ring_end_[kLines] = {};  // ring_head_ after line k
   bool ring_claimed_ = false;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
@@ -118,12 +120,12 @@ class Channel final : public tutti::Channel {
   std::uint64_t messages_in_ = 0;    // the first that nothing has claimed, or waits to be viewed before
   std::uint64_t messages_done_ = 0;  // consumed in full
   std::uint64_t received_ = 0;
-  std::uint32_t line_in_ = 0;      // lines consumed
-  std::uint32_t acknowledged_ = 0; // of those, told to the peer
-  bool peer_waits_ = false;        // a lent message is among those not yet told
-  bool viewing_ = false;           // a viewed message is claimed and not yet released in full
-  std::size_t view_left_ = 0;      // of it, bytes not yet released
-  std::size_t view_at_ = 0;        // bytes released of the line at hand
+  std::uint32_t line_in_ = 0;       // lines consumed
+  std::uint32_t acknowledged_ = 0;  // of those, told to the peer
+  bool peer_waits_ = false;         // a lent message is among those not yet told
+  bool viewing_ = false;            // a viewed message is claimed and not yet released in full
+  std::size_t view_left_ = 0;       // of it, bytes not yet released
+  std::size_t view_at_ = 0;         // bytes released of the line at hand
 };
 
 }  // namespace tutti::shm

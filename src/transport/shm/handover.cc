@@ -19,7 +19,8 @@ constexpr std::uint64_t kMagic = 0x31304d4853495455;  // "UTISHM01"
 
 struct Greeting {
   std::uint64_t magic;
-  std::uint64_t segment;  // to a thread of this process: a heap-allocated shared_ptr<Segment> that the receiver takes over
+  std::uint64_t
+      segment;  // to a thread of this process: a heap-allocated shared_ptr<Segment> that the receiver takes over
 };
 
 struct Descriptors {
@@ -31,7 +32,9 @@ struct Descriptors {
   int take(int i) { return std::exchange(fd[i], -1); }
 };
 
-[[noreturn]] void fail(const std::string& why) { throw Error(ErrorCode::system, "shared memory: hand-over with a peer: " + why); }
+[[noreturn]] void fail(const std::string& why) {
+  throw Error(ErrorCode::system, "shared memory: hand-over with a peer: " + why);
+}
 
 bool same_process(int fd) {
   ucred who{};
@@ -76,7 +79,8 @@ std::shared_ptr<Peer> take(int fd, int peer) {
   msghdr message = message_of(bytes, control, sizeof control);
   const ssize_t got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return nullptr;
-  if (got <= 0) throw ChannelClosed{peer, got == 0 ? "it closed during the hand-over of its memory" : std::strerror(errno)};
+  if (got <= 0)
+    throw ChannelClosed{peer, got == 0 ? "it closed during the hand-over of its memory" : std::strerror(errno)};
   const cmsghdr* rights = CMSG_FIRSTHDR(&message);
   if (rights != nullptr && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
       rights->cmsg_len == CMSG_LEN(sizeof descriptors.fd))
@@ -85,7 +89,8 @@ std::shared_ptr<Peer> take(int fd, int peer) {
 
   auto who = std::make_shared<Peer>();
   if (same_process(fd)) {
-    const std::unique_ptr<std::shared_ptr<Segment>> handed(reinterpret_cast<std::shared_ptr<Segment>*>(greeting.segment));
+    const std::unique_ptr<std::shared_ptr<Segment>> handed(
+        reinterpret_cast<std::shared_ptr<Segment>*>(greeting.segment));
     who->segment = *handed;
   } else {
     who->segment = Segment::map(descriptors.take(0));

@@ -1,5 +1,5 @@
-// A lane is all that one rank (the writer) writes to another (the owner) for one communicator. It lies in the owner's segment,
-// so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
+// A lane is all that one rank (the writer) writes to another (the owner) for one communicator. It lies in the owner's
+// segment, so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
 //
 //   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kPosts = 32;
 inline constexpr std::size_t kInlineBytes = 32;
 inline constexpr std::size_t kRingBytes = 256 << 10;     // stays in a core's L2
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
-inline constexpr std::size_t kCopyBelowBytes = 2 << 10;  // symmetric memory below this is copied: nobody waits for it to come back
+inline constexpr std::size_t kCopyBelowBytes =
+    2 << 10;  // symmetric memory below this is copied: nobody waits for it to come back
 
 enum class LineKind : std::uint16_t {
   inside,     // the whole message is in the line
@@ -30,7 +31,7 @@ enum class LineKind : std::uint16_t {
 struct alignas(64) Line {
   std::atomic<std::uint64_t> stamp;  // low half: line number + 1; high half: lines of the other lane consumed
   std::uint64_t tag[2];
-  std::uint64_t kind_and_total;      // kind in the top 16 bits, bytes of the whole message below
+  std::uint64_t kind_and_total;  // kind in the top 16 bits, bytes of the whole message below
   union {
     std::byte inside[kInlineBytes];
     struct {

@@ -42,8 +42,10 @@ std::shared_ptr<Segment> Segment::map(int fd) {
   std::shared_ptr<Segment> made(new Segment(fd));
   struct stat facts {};
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || !(seals & F_SEAL_SHRINK) || ::fstat(fd, &facts) < 0 || facts.st_size < static_cast<off_t>(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry)))
-    throw Error(ErrorCode::refused, "shared memory: what a peer handed over is not a tutti segment sealed against shrinking");
+  if (seals < 0 || !(seals & F_SEAL_SHRINK) || ::fstat(fd, &facts) < 0 ||
+      facts.st_size < static_cast<off_t>(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry)))
+    throw Error(ErrorCode::refused,
+                "shared memory: what a peer handed over is not a tutti segment sealed against shrinking");
   made->base_ = map_whole(fd);
   return made;
 }
@@ -77,7 +79,8 @@ std::uint64_t Segment::add_lane(std::uint64_t communicator, int peer, std::size_
     entry.offset.store(offset, std::memory_order_release);
     return offset;
   }
-  throw Error(ErrorCode::system, "shared memory: more than " + std::to_string(kDirectoryEntries) + " channels on one rank");
+  throw Error(ErrorCode::system,
+              "shared memory: more than " + std::to_string(kDirectoryEntries) + " channels on one rank");
 }
 
 namespace {
@@ -113,8 +116,9 @@ std::uint64_t Segment::allocate(std::size_t bytes) {
     return offset;
   }
   if (bytes > kMappedBytes - next_symmetric_)
-    throw Error(ErrorCode::system, "shared memory: no room for " + std::to_string(bytes) + " bytes of symmetric memory (at most " +
-                                       std::to_string(kSymmetricBytes) + " over a rank's life)");
+    throw Error(ErrorCode::system, "shared memory: no room for " + std::to_string(bytes) +
+                                       " bytes of symmetric memory (at most " + std::to_string(kSymmetricBytes) +
+                                       " over a rank's life)");
   claim(next_symmetric_, bytes);
   const std::uint64_t offset = next_symmetric_;
   next_symmetric_ += bytes;

@@ -5,8 +5,9 @@
 //   kLanesOffset      lanes: what each peer writes to the owner (lane.h), handed out from the front
 //   kSymmetricOffset  symmetric memory: Communicator::allocate
 //
-// The file is sparse and sealed against shrinking; it only grows, and space is claimed with fallocate before it is touched, so
-// running out is an error and never a SIGBUS. Mappings reach beyond the end of the file, so growing needs no remapping.
+// The file is sparse and sealed against shrinking; it only grows, and space is claimed with fallocate before it is
+// touched, so running out is an error and never a SIGBUS. Mappings reach beyond the end of the file, so growing needs
+// no remapping.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,8 @@ inline constexpr std::size_t kDirectoryOffset = 4096;
 inline constexpr std::size_t kDirectoryEntries = 4096;
 inline constexpr std::size_t kLanesOffset = 1 << 20;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kSymmetricOffset = std::size_t{4} << 30;  // sanitizers keep shadow memory for what is mapped
+inline constexpr std::size_t kSymmetricOffset = std::size_t{4}
+                                                << 30;  // sanitizers keep shadow memory for what is mapped
 inline constexpr std::size_t kSymmetricBytes = std::size_t{4} << 30;
 #else
 inline constexpr std::size_t kSymmetricOffset = std::size_t{64} << 30;
@@ -34,15 +36,16 @@ struct alignas(64) SegmentHeader {
   std::atomic<std::uint32_t> sleeping;  // the owner is about to sleep or sleeps: ring its bell after writing to it
 };
 
-// Written by the owner: the lane at `offset` is where `peer` writes for `communicator`. offset != 0 publishes the entry.
+// Written by the owner: the lane at `offset` is where `peer` writes for `communicator`. offset != 0 publishes the
+// entry.
 struct DirectoryEntry {
   std::atomic<std::uint64_t> communicator;
   std::atomic<std::uint64_t> peer;
   std::atomic<std::uint64_t> offset;
 };
 
-// A mapping of a segment, one's own or a peer's. Unmaps and closes in its destructor. Shared, because ranks that are threads of
-// one process share one mapping.
+// A mapping of a segment, one's own or a peer's. Unmaps and closes in its destructor. Shared, because ranks that are
+// threads of one process share one mapping.
 class Segment : public std::enable_shared_from_this<Segment> {
  public:
   // Makes this rank's own. Throws Error{system}.
@@ -67,8 +70,8 @@ class Segment : public std::enable_shared_from_this<Segment> {
   void unclaim(std::size_t offset, std::size_t bytes) const noexcept;
 
   // --- owner only
-  // The offset of a fresh, zeroed lane of `bytes` for (communicator, peer), the first claim_bytes backed. The address of a removed lane
-  // is not used again: a peer may still write a last acknowledgement there.
+  // The offset of a fresh, zeroed lane of `bytes` for (communicator, peer), the first claim_bytes backed. The address
+  // of a removed lane is not used again: a peer may still write a last acknowledgement there.
   std::uint64_t add_lane(std::uint64_t communicator, int peer, std::size_t bytes, std::size_t claim_bytes);
   void remove_lane(std::uint64_t communicator, int peer, std::size_t bytes) noexcept;
   // A peer's lane for what `from` writes to it, or 0 if it is not there yet. Any rank.

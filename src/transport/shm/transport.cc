@@ -33,8 +33,9 @@ std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, i
   return std::make_unique<Channel>(*this, communicator, rank, peer);
 }
 
-// Every rank that runs passes a full barrier here, so a peer that wrote before it is seen by the look that follows, and one that
-// writes after it sees the flag. Where the kernel has no such barrier, sleeps being bounded makes up for a lost ring.
+// Every rank that runs passes a full barrier here, so a peer that wrote before it is seen by the look that follows, and
+// one that writes after it sees the flag. Where the kernel has no such barrier, sleeps being bounded makes up for a
+// lost ring.
 void Transport::before_sleep() {
   own_->header().sleeping.store(1, std::memory_order_seq_cst);
   membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -49,7 +50,8 @@ void Transport::attach(int peer, int fd) {
     ::close(fd);
     return;
   }
-  if (!give(fd, own_, sleeper_.bell())) failed_[peer] = std::string("cannot hand over shared memory: ") + std::strerror(errno);
+  if (!give(fd, own_, sleeper_.bell()))
+    failed_[peer] = std::string("cannot hand over shared memory: ") + std::strerror(errno);
 }
 
 void Transport::fail(int peer, const std::string& why) {

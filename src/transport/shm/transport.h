@@ -31,13 +31,13 @@ class Transport final : public tutti::Transport {
   void before_sleep() override;
   void after_sleep() override;
 
-  // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd. find()
-  // finishes it. Or: there will be no connection, and why. Thread-safe; neither blocks.
+  // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd.
+  // find() finishes it. Or: there will be no connection, and why. Thread-safe; neither blocks.
   void attach(int peer, int fd);
   void fail(int peer, const std::string& why);
 
-  // nullptr until the exchange is done. Throws ChannelClosed if there was no connection or the peer closed it, Error if the
-  // peer gave something else.
+  // nullptr until the exchange is done. Throws ChannelClosed if there was no connection or the peer closed it, Error if
+  // the peer gave something else.
   std::shared_ptr<Peer> find(int peer);
 
   Segment& own() { return *own_; }
@@ -54,7 +54,8 @@ class Transport final : public tutti::Transport {
 };
 
 // --- handover.cc: the exchange itself
-// Sends this rank's descriptors (and, to a thread of the same process, its mapping). False, with errno, where it cannot.
+// Sends this rank's descriptors (and, to a thread of the same process, its mapping). False, with errno, where it
+// cannot.
 bool give(int fd, const std::shared_ptr<Segment>& own, int bell);
 // Takes the peer's; nullptr while nothing has come.
 std::shared_ptr<Peer> take(int fd, int peer);

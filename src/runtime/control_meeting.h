@@ -1,0 +1,28 @@
+// Between "how do the ranks meet" (control.cc) and the sockets that then carry the job (control_plane.cc).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/control.h"
+#include "runtime/control_relay.h"
+#include "runtime/network_socket.h"
+
+namespace tutti::runtime {
+
+// Where and how the ranks meet: found out before the control thread starts.
+struct Meeting {
+  std::vector<Endpoint> places;   // rank 0 listens at all of them, the others try one after the other
+  std::vector<Socket> listeners;  // rank 0: at `places`
+  std::string secret;             // empty: the places are local, and the kernel vouches for the user
+  Clock::time_point started, deadline;
+
+  bool is_local() const { return places.front().is_local(); }
+  std::string text() const;  // "node1:29500", all places
+};
+
+// Joins the job that meets there; throws as Control::join does.
+std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting);
+
+}  // namespace tutti::runtime
