@@ -19,10 +19,10 @@ using tutti::Op;
 class Arrays {
  public:
   Arrays(std::size_t parts, std::size_t bytes) : stride_((bytes + kPage - 1) / kPage * kPage + 256) {
-    storage_ = static_cast<std::byte*>(::operator new(parts * stride_, std::align_val_t{kPage}));
+    storage_ = static_cast<std::byte*>(::operator new (parts* stride_, std::align_val_t{kPage}));
     std::memset(storage_, 0x3f, parts * stride_);  // an ordinary number in every floating-point type
   }
-  ~Arrays() { ::operator delete(storage_, std::align_val_t{kPage}); }
+  ~Arrays() { ::operator delete (storage_, std::align_val_t{kPage}); }
   Arrays(const Arrays&) = delete;
   Arrays& operator=(const Arrays&) = delete;
   std::byte* operator[](std::size_t part) const { return storage_ + part * stride_; }

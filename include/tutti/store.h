@@ -13,7 +13,7 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Makes `value` visible under `key` to every rank. A key is set once.
+  // Makes `value` visible under `key` to every rank. A key is set once: a store (or a prefix in it) serves one join.
   virtual void set(const std::string& key, const std::string& value) = 0;
 
   // The value of `key`, waiting for it to be set; throws (anything) when `timeout` passes first.

@@ -1,5 +1,6 @@
-// What a reduction means for one element: conversions, operators and the final step, in plain integer and IEEE arithmetic.
-// Everything faster (vectors, GPUs) must give these bits. Requires -ffp-contract=off and the IEEE default environment.
+// What a reduction means for one element: conversions, operators and the final step, in plain integer and IEEE
+// arithmetic. Everything faster (vectors, GPUs) must give these bits. Requires -ffp-contract=off and the IEEE default
+// environment.
 #pragma once
 
 #include <bit>
@@ -28,10 +29,9 @@ using AccumulationOf = std::conditional_t<HalfFloat<T>, float, T>;
 
 // The unsigned type of the same size: a float's bits, and the modular arithmetic of an integer.
 template <class T>
-using BitsOf = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using BitsOf = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                  std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
 // The one NaN that is ever stored: quiet, positive, no payload.
 template <class T>
@@ -85,10 +85,7 @@ TUTTI_HOST_DEVICE constexpr std::uint32_t shift_right_to_nearest(std::uint32_t v
 
 // Accumulation to element type: rounded once, to nearest even; every NaN becomes the canonical one.
 template <class T>
-  requires(!HalfFloat<T>)
-TUTTI_HOST_DEVICE constexpr T narrow(T value) {
-  return canonical(value);
-}
+requires(!HalfFloat<T>) TUTTI_HOST_DEVICE constexpr T narrow(T value) { return canonical(value); }
 template <std::same_as<bfloat16> T>
 TUTTI_HOST_DEVICE constexpr bfloat16 narrow(float value) {
   if (value != value) return {kCanonicalNan<bfloat16>};
@@ -140,11 +137,12 @@ TUTTI_HOST_DEVICE constexpr A combine(A a, A b) {
 template <std::integral A>
 TUTTI_HOST_DEVICE constexpr A average(A sum, std::uint32_t leaves) {
   if constexpr (sizeof(A) <= 4) {
-    // Exact, and many times faster: a quotient of numbers below 2^32 that is no integer misses the next one by more than
-    // 2^-32 of itself, and double precision errs by 2^-53.
+    // Exact, and many times faster: a quotient of numbers below 2^32 that is no integer misses the next one by more
+    // than 2^-32 of itself, and double precision errs by 2^-53.
     return static_cast<A>(static_cast<double>(sum) / static_cast<double>(leaves));
   } else {
-    return static_cast<A>(sum / static_cast<std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>>(leaves));
+    return static_cast<A>(sum /
+                          static_cast<std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>>(leaves));
   }
 }
 template <std::floating_point A>

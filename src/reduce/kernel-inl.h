@@ -1,9 +1,9 @@
 // The loop of every vector kernel. Highway includes this file once per instruction set.
 //
-// A Port says how elements of one type become cells: a Cell is the least that is loaded at once, one or two vectors of the
-// accumulation type. The loop takes several cells a round: evaluates the tree for each (a group's part of it in registers),
-// divides for avg, puts the canonical NaN in, and stores to every target. Cells never meet each other, so how elements are
-// spread over the lanes of a cell does not matter as long as load and store agree.
+// A Port says how elements of one type become cells: a Cell is the least that is loaded at once, one or two vectors of
+// the accumulation type. The loop takes several cells a round: evaluates the tree for each (a group's part of it in
+// registers), divides for avg, puts the canonical NaN in, and stores to every target. Cells never meet each other, so
+// how elements are spread over the lanes of a cell does not matter as long as load and store agree.
 #if defined(TUTTI_REDUCE_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_REDUCE_KERNEL_INL_H_
 #undef TUTTI_REDUCE_KERNEL_INL_H_
@@ -36,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Elements of 16 bytes, for what is left when no whole round is; or of a whole vector.
 template <class T, bool kWhole>
-using TagOf = std::conditional_t<kWhole, hn::ScalableTag<T>, hn::FixedTag<T, 16 / sizeof(T)>>;
+using TagOf = std::conditional_t<kWhole, hn::ScalableTag<T>, hn::FixedTag<T, 16 / sizeof(T)> >;
 
 template <class D_, int kVectors_>
 struct CellOf {
@@ -82,8 +82,8 @@ HWY_INLINE hn::Vec<D> multiply(D d, hn::Vec<D> a, hn::Vec<D> b) {
   }
 }
 
-// The instruction gives either operand, or a NaN, where one is NaN, and either zero of two: so ask both ways. Bits of a NaN or-ed
-// with any others are a NaN, and those of two zeros are the negative one if there is one.
+// The instruction gives either operand, or a NaN, where one is NaN, and either zero of two: so ask both ways. Bits of a
+// NaN or-ed with any others are a NaN, and those of two zeros are the negative one if there is one.
 template <class V>
 HWY_INLINE V float_min(V a, V b) {
   return hn::Or(hn::Min(a, b), hn::Min(b, a));
@@ -92,7 +92,7 @@ HWY_INLINE V float_min(V a, V b) {
 // As combine<op>() in element.h.
 template <Op op, class D>
 HWY_INLINE hn::Vec<D> combine_vectors(D d, hn::Vec<D> a, hn::Vec<D> b) {
-  constexpr bool kFloat = hwy::IsFloat<hn::TFromD<D>>();
+  constexpr bool kFloat = hwy::IsFloat<hn::TFromD<D> >();
   if constexpr (op == Op::sum) {
     return hn::Add(a, b);
   } else if constexpr (op == Op::prod) {
@@ -137,11 +137,13 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, bool strea
   for (const ReduceTarget& target : task.targets) {
     if constexpr (HalfFloat<typename Port::T>) {
       if (target.partial) {
-        stream ? store_round<Port, true, true>(cells, target.data, i) : store_round<Port, true, false>(cells, target.data, i);
+        stream ? store_round<Port, true, true>(cells, target.data, i)
+               : store_round<Port, true, false>(cells, target.data, i);
         continue;
       }
     }
-    stream ? store_round<Port, false, true>(cells, target.data, i) : store_round<Port, false, false>(cells, target.data, i);
+    stream ? store_round<Port, false, true>(cells, target.data, i)
+           : store_round<Port, false, false>(cells, target.data, i);
   }
 }
 
@@ -228,9 +230,8 @@ template <class Port, Op op>
 HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) {
   if (task.count - i < Round<Port>::kElements) return i;
   if (task.groups.size() > 1) return run_groups<Port, op>(task, stream, i);
-  with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>() HWY_ATTR {
-    i = run_one_group<Port, op, kSize, kPartial>(task, stream, i);
-  });
+  with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>()
+                                       HWY_ATTR { i = run_one_group<Port, op, kSize, kPartial>(task, stream, i); });
   return i;
 }
 

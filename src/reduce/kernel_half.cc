@@ -14,8 +14,8 @@ struct HalfPort;
 
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-// The processor's own conversions are exact one way and round to nearest even the other, denormals included; a NaN is the
-// canonical one before it gets here.
+// The processor's own conversions are exact one way and round to nearest even the other, denormals included; a NaN is
+// the canonical one before it gets here.
 template <bool kWhole>
 struct HalfPort<float16, kWhole> {
   using T = float16;
@@ -86,8 +86,9 @@ struct HalfPort<bfloat16, kWhole> {
   }
 
  private:
-  // Upper halves of both, rounded to nearest even: plus one where the lower half and the rule for ties carry into bit 16,
-  // that is where lower + 0x7fff + (upper & 1) >= 2^16. The average instruction keeps the sum's bit 16, as its bit 15.
+  // Upper halves of both, rounded to nearest even: plus one where the lower half and the rule for ties carry into bit
+  // 16, that is where lower + 0x7fff + (upper & 1) >= 2^16. The average instruction keeps the sum's bit 16, as its
+  // bit 15.
   static HWY_INLINE hn::Vec<D16> round(hn::Vec<D32> even, hn::Vec<D32> odd) {
     const D16 d;
     const auto upper = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<16>(even)));

@@ -85,11 +85,13 @@ void average_integers(DType dtype, const Task& task) {
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
             std::size_t count) {
   const bool divide = spec.finish && spec.op == Op::avg;
-  if (divide && spec.leaves == 0) throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
+  if (divide && spec.leaves == 0)
+    throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   const Groups groups(sources, is_half(spec.dtype));
   const Task task{sources, targets, groups.get(), count, divide ? spec.leaves : 0, spec.stream};
   if (sources.size() == 1 && !spec.finish) return move(spec, task);
-  if (task.leaves != 0 && !is_half(spec.dtype) && !is_plain_float(spec.dtype)) return average_integers(spec.dtype, task);
+  if (task.leaves != 0 && !is_half(spec.dtype) && !is_plain_float(spec.dtype))
+    return average_integers(spec.dtype, task);
   kernel_of(spec.dtype)(spec.dtype, spec.op, task);
 }
 

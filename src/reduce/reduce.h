@@ -24,8 +24,9 @@ struct ReduceTarget {
 struct ReduceSpec {
   DType dtype = DType::float32;
   Op op = Op::sum;
-  // The result is final: avg divides by `leaves`, the value is rounded once to the element type, and every NaN becomes the
-  // type's canonical quiet NaN. Without it avg acts as sum, and a single source of the target's own type is copied bit for bit.
+  // The result is final: avg divides by `leaves`, the value is rounded once to the element type, and every NaN becomes
+  // the type's canonical quiet NaN. Without it avg acts as sum, and a single source of the target's own type is copied
+  // bit for bit.
   bool finish = false;
   std::uint32_t leaves = 1;
   bool stream = false;  // non-temporal stores: for results that will not be read again from this core's cache

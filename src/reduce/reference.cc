@@ -37,10 +37,11 @@ void run(const ReduceSpec& spec, const Task& task) {
 
 }  // namespace
 
-void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
-                      std::size_t count) {
+void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sources,
+                      std::span<const ReduceTarget> targets, std::size_t count) {
   const bool divide = spec.finish && spec.op == Op::avg;
-  if (divide && spec.leaves == 0) throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
+  if (divide && spec.leaves == 0)
+    throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   const Groups checked(sources, true);
   const Task task{sources, targets, {}, count, divide ? spec.leaves : 0, false};
   switch (spec.dtype) {

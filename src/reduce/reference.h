@@ -6,7 +6,7 @@
 namespace tutti {
 
 // As reduce(), bit for bit; spec.stream has no effect.
-void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
-                      std::size_t count);
+void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sources,
+                      std::span<const ReduceTarget> targets, std::size_t count);
 
 }  // namespace tutti

@@ -9,8 +9,8 @@
 namespace tutti {
 namespace {
 
-// In a canonical tree over n sources, source i < n - 1 is followed by as many joins as i + 1 has trailing zeros, the last one
-// by what is left of n - 1.
+// In a canonical tree over n sources, source i < n - 1 is followed by as many joins as i + 1 has trailing zeros, the
+// last one by what is left of n - 1.
 constexpr int joins_within(std::size_t n, std::size_t i) {
   if (i < n - 1) return std::countr_zero(i + 1);
   int left = static_cast<int>(n) - 1;
@@ -35,9 +35,10 @@ std::size_t largest_tree(std::span<const ReduceSource> sources, bool two_forms) 
 }
 
 [[noreturn]] void refuse(std::span<const ReduceSource> sources, std::size_t at, const char* why) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("reduce: the tree over {} sources {} at source {}; a schedule that passes verify() has no such tree",
-                          sources.size(), why, at));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("reduce: the tree over {} sources {} at source {}; a schedule that passes verify() has no such tree",
+                  sources.size(), why, at));
 }
 
 void check(std::span<const ReduceSource> sources) {
@@ -58,7 +59,8 @@ void Groups::cut(std::span<const ReduceSource> sources, bool two_forms) {
     const std::size_t size = largest_tree(sources.subspan(i), two_forms);
     const std::size_t last = i + size - 1;
     const int joins = sources[last].joins - joins_within(size, size - 1);
-    add({static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(size), static_cast<std::uint8_t>(joins), sources[i].partial});
+    add({static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(size), static_cast<std::uint8_t>(joins),
+         sources[i].partial});
     i = last + 1;
   }
 }

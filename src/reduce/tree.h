@@ -14,7 +14,8 @@ namespace tutti {
 inline constexpr std::size_t kMaxDepth = 32;
 
 // Sources [first, first + size), all partial or all not, that form a canonical tree of their own (T[0, size)); its
-// value is then combined `joins` times with what waits. Sizes are those that the kernels evaluate in registers: 1, 2, 3, 4, 8.
+// value is then combined `joins` times with what waits. Sizes are those that the kernels evaluate in registers: 1, 2,
+// 3, 4, 8.
 struct Group {
   std::uint32_t first;
   std::uint8_t size;
@@ -28,7 +29,8 @@ class Groups {
  public:
   Groups(std::span<const ReduceSource> sources, bool two_forms) {
     // Two ranks and eight bytes: what this costs is seen.
-    if (sources.size() == 2 && sources[0].joins == 0 && sources[1].joins == 1 && sources[0].partial == sources[1].partial) {
+    if (sources.size() == 2 && sources[0].joins == 0 && sources[1].joins == 1 &&
+        sources[0].partial == sources[1].partial) {
       few_[size_++] = {0, 2, 0, sources[0].partial};
     } else {
       cut(sources, two_forms);

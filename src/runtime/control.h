@@ -1,8 +1,9 @@
-// The control plane of a job: joining, finding each other, and hearing of each other's end. One thread a rank (Asio), asleep
-// except when something happens; it never touches user data.
+// The control plane of a job: joining, finding each other, and hearing of each other's end. One thread a rank (Asio),
+// asleep except when something happens; it never touches user data.
 //
 // Shape: rank 0 is the hub during join and relays notices afterwards; every rank keeps one control connection to it.
-// Protocols are sans-I/O state machines (join.h, handshake.h); this class puts sockets, timers and the thread around them.
+// Protocols are sans-I/O state machines (join.h, handshake.h); this class puts sockets, timers and the thread around
+// them.
 #pragma once
 
 #include <atomic>
@@ -23,8 +24,8 @@ namespace tutti::runtime {
 // What every rank knows of every rank once all have joined.
 struct Member {
   int rank = 0;
-  std::string host_id;    // boot id (and network namespace's inode): equal for ranks that may share memory
-  std::string address;    // where its data listener is reached from other hosts; empty if it listens on none
+  std::string host_id;  // boot id (and network namespace's inode): equal for ranks that may share memory
+  std::string address;  // where its data listener is reached from other hosts; empty if it listens on none
   std::uint16_t port = 0;
   std::string local_name;  // abstract Unix socket (without the leading NUL) for ranks of the same host
   std::int64_t pid = 0;
@@ -35,8 +36,8 @@ enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or
 // A notice from the control plane. Delivered on the control thread.
 struct Notice {
   enum class Kind : std::uint8_t {
-    lost,      // `peer`'s process died or its connections closed unexpectedly: final, every communicator with it is failed
-    left,      // `peer` has left in good order
+    lost,  // `peer`'s process died or its connections closed unexpectedly: final, every communicator with it is failed
+    left,  // `peer` has left in good order
     poisoned,  // some rank failed communicator `communicator`: `error` says why, as it should be thrown here
     answer,    // the answer to probe(): what `peer` did at that sequence
   };
@@ -46,14 +47,14 @@ struct Notice {
   ErrorCode code = ErrorCode::aborted;
   std::string message;
   // answer
-  std::uint32_t sequence = 0;   // what was asked about
-  bool entered = false;         // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
+  std::uint32_t sequence = 0;  // what was asked about
+  bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
   Tag call{};
-  Tag last{};                   // the last call it completed; all zero if none
+  Tag last{};  // the last call it completed; all zero if none
 };
 
-// What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe and
-// lock-free for the writer (one writer a communicator).
+// What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
+// and lock-free for the writer (one writer a communicator).
 class CallHistory {
  public:
   void entered(std::uint32_t sequence, const Tag& tag);  // a few relaxed stores
@@ -73,14 +74,15 @@ class CallHistory {
 
 class Control {
  public:
-  // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached). Throws Error
-  // {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world size, a rank
-  // twice or out of range is told to every rank that has joined so far, not only to the offender.
-  // store == nullptr: meet at settings.master_address:master_port, or, with no secret, at an abstract Unix socket
-  // derived from uid and master_port, where the kernel vouches for the user.
+  // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
+  // Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
+  // size, a rank twice or out of range is told to every rank that has joined so far, not only to the offender. store ==
+  // nullptr: meet at settings.master_address:master_port, or, with no secret, at an abstract Unix socket derived from
+  // uid and master_port, where the kernel vouches for the user.
   static std::unique_ptr<Control> join(const Settings& settings, Store* store);
 
-  // Says goodbye; rank 0 stays until all have left or connect_timeout has passed. No handler runs after it has returned.
+  // Says goodbye; rank 0 stays until all have left or connect_timeout has passed. No handler runs after it has
+  // returned.
   virtual ~Control() = default;
 
   virtual const std::vector<Member>& members() const = 0;
@@ -90,7 +92,8 @@ class Control {
   // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.
   // The receiver of the call owns the fd. One handler serves what it accepted and what it connected.
   using OnConnection = std::function<void(int peer, Path path, std::uint64_t communicator, int fd, const Error* error)>;
-  virtual void on_connection(OnConnection handler) = 0;  // once, before the first connect(); earlier arrivals are kept for it
+  virtual void on_connection(
+      OnConnection handler) = 0;  // once, before the first connect(); earlier arrivals are kept for it
   virtual void connect(int peer, Path path, std::uint64_t communicator) = 0;  // thread-safe; peer < rank()
 
   // --- failure
@@ -98,7 +101,8 @@ class Control {
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
   // Tells every other rank of the job that `communicator` has failed. Thread-safe.
   virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
-  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone. Thread-safe.
+  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone.
+  // Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) = 0;
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;

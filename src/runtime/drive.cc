@@ -218,7 +218,8 @@ void Group::on_notice(const Notice& notice) {
   const int peer = local_rank_of(notice.peer);
   if (peer < 0) return;
   Tag mine;
-  if (notice.entered && history_->at(notice.sequence, mine) && mine != notice.call) {
+  const bool known = notice.entered && notice.call != Tag{};  // else it is too long ago for the peer to say
+  if (known && history_->at(notice.sequence, mine) && mine != notice.call) {
     abort_mismatch(peer, mine, notice.call);
     return;
   }

@@ -32,8 +32,8 @@ void expect_exact_widening(Format format) {
 template <class T>
 void expect_nearest(Format format) {
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
-    for (const std::uint32_t low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x1fffu, 0x2000u, 0x3000u, 0x7fffu, 0x8000u, 0x8001u,
-                                    0xb000u, 0xc000u, 0xcfffu, 0xd000u, 0xd001u, 0xf000u, 0xffffu}) {
+    for (const std::uint32_t low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x1fffu, 0x2000u, 0x3000u, 0x7fffu,
+                                    0x8000u, 0x8001u, 0xb000u, 0xc000u, 0xcfffu, 0xd000u, 0xd001u, 0xf000u, 0xffffu}) {
       const auto value = std::bit_cast<float>(high << 16 | low);
       ASSERT_EQ(narrow<T>(value).bits, bits_of_nearest(format, value)) << std::hex << (high << 16 | low);
     }
@@ -51,7 +51,8 @@ using FloatingTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(FloatingOperators, FloatingTypes);
 
 TYPED_TEST(FloatingOperators, NanWinsFromEitherSide) {
-  const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN(), infinity = std::numeric_limits<TypeParam>::infinity();
+  const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN(),
+                  infinity = std::numeric_limits<TypeParam>::infinity();
   for (const TypeParam other : {TypeParam{-infinity}, TypeParam{0}, TypeParam{1}, infinity, -nan}) {
     EXPECT_TRUE(std::isnan(combine<Op::min>(nan, other)) && std::isnan(combine<Op::min>(other, nan)));
     EXPECT_TRUE(std::isnan(combine<Op::max>(nan, other)) && std::isnan(combine<Op::max>(other, nan)));
@@ -81,7 +82,8 @@ TYPED_TEST(FloatingOperators, CanonicalNanReplacesEveryOther) {
   using Bits = BitsOf<TypeParam>;
   const auto infinity = std::bit_cast<Bits>(std::numeric_limits<TypeParam>::infinity());
   const Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
-  for (const Bits nan : {static_cast<Bits>(infinity | 1), static_cast<Bits>(sign | infinity | 1), static_cast<Bits>(~Bits{0})}) {
+  for (const Bits nan :
+       {static_cast<Bits>(infinity | 1), static_cast<Bits>(sign | infinity | 1), static_cast<Bits>(~Bits{0})}) {
     EXPECT_EQ(std::bit_cast<Bits>(canonical(std::bit_cast<TypeParam>(nan))), kCanonicalNan<TypeParam>);
   }
   EXPECT_EQ(std::bit_cast<Bits>(canonical(std::bit_cast<TypeParam>(sign))), sign);
@@ -103,7 +105,8 @@ TEST(IntegerOperators, AverageIsTheIntegerQuotient) {
     const auto leaves = static_cast<std::uint32_t>(random() >> (32 + random() % 32) | 1);
     ASSERT_EQ(average(sum, leaves), static_cast<std::int64_t>(sum) / leaves) << sum << " / " << leaves;
     const auto multiple = static_cast<std::uint32_t>(static_cast<std::uint32_t>(sum) / leaves * leaves);
-    for (const std::uint32_t near : {multiple - 1, multiple, multiple + 1}) ASSERT_EQ(average(near, leaves), near / leaves);
+    for (const std::uint32_t near : {multiple - 1, multiple, multiple + 1})
+      ASSERT_EQ(average(near, leaves), near / leaves);
   }
 }
 
@@ -112,7 +115,8 @@ TEST(IntegerOperators, AverageTruncatesTowardZero) {
   static_assert(average(std::int32_t{7}, 2) == 3);
   static_assert(average(std::int8_t{-128}, 200) == 0);
   static_assert(average(std::numeric_limits<std::int32_t>::min(), 4294967295u) == 0);
-  static_assert(average(std::uint32_t{4294967294}, 4294967295u) == 0 && average(std::uint32_t{4294967295}, 4294967295u) == 1);
+  static_assert(average(std::uint32_t{4294967294}, 4294967295u) == 0 &&
+                average(std::uint32_t{4294967295}, 4294967295u) == 1);
   static_assert(average(std::uint8_t{255}, 2) == 127);
   static_assert(average(std::uint64_t{0xffffffffffffffff}, 4294967295u) == 4294967297u);
   static_assert(average(std::numeric_limits<std::int64_t>::min(), 1) == std::numeric_limits<std::int64_t>::min());

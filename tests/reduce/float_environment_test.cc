@@ -21,7 +21,8 @@ using namespace reduce_test;
 using Word = std::uint32_t;
 Word read_word() { return _mm_getcsr(); }
 void write_word(Word word) { _mm_setcsr(word); }
-const std::vector<Word> kHostile{0x9fc0 /* flush, denormals are zero */, 0x5f80 /* up */, 0x3f80 /* down */, 0xffc0 /* all, to zero */};
+const std::vector<Word> kHostile{0x9fc0 /* flush, denormals are zero */, 0x5f80 /* up */, 0x3f80 /* down */,
+                                 0xffc0 /* all, to zero */};
 const Word kIdle = 0x1f80 | 0x3f /* flags raised, which is harmless */;
 #else
 using Word = int;
@@ -31,8 +32,8 @@ const std::vector<Word> kHostile{FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 const Word kIdle = FE_TONEAREST;
 #endif
 
-std::vector<std::byte> reduce_under(Word word, DType dtype, Op op, bool hold, std::vector<std::vector<std::byte>>& inputs,
-                                    std::size_t count) {
+std::vector<std::byte> reduce_under(Word word, DType dtype, Op op, bool hold,
+                                    std::vector<std::vector<std::byte>>& inputs, std::size_t count) {
   std::vector<std::byte> out(count * size_of(dtype));
   const ReduceSource sources[] = {{inputs[0].data()}, {inputs[1].data(), 1}, {inputs[2].data(), 1}};
   const ReduceTarget target{out.data()};
@@ -60,7 +61,8 @@ TEST(FloatEnvironment, HostileControlWordChangesNoBitAndIsPutBack) {
       for (const Op op : {Op::sum, Op::prod, Op::avg}) {
         const auto expected = reduce_under(kIdle, dtype, op, true, inputs, kCount);
         for (const Word word : kHostile) {
-          EXPECT_EQ(reduce_under(word, dtype, op, true, inputs, kCount), expected) << to_string(dtype) << std::hex << word;
+          EXPECT_EQ(reduce_under(word, dtype, op, true, inputs, kCount), expected)
+              << to_string(dtype) << std::hex << word;
           hostile_matters |= reduce_under(word, dtype, op, false, inputs, kCount) != expected;
         }
       }

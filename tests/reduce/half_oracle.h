@@ -1,4 +1,5 @@
-// 16-bit floats by their definition, in double precision, which holds all of them exactly: shares nothing with element.h.
+// 16-bit floats by their definition, in double precision, which holds all of them exactly: shares nothing with
+// element.h.
 #pragma once
 
 #include <algorithm>

@@ -40,15 +40,17 @@ TEST_P(HalfFloats, EveryValueAloneAgrees) {
       reduce(spec, {&source, 1}, targets, in.size());
       reduce_reference(spec, {&source, 1}, expected_targets, in.size());
       ASSERT_EQ(out, expected);
-      ASSERT_TRUE(std::equal(out_partial.begin(), out_partial.end(), expected_partial.begin(),
-                             [](float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }));
+      ASSERT_TRUE(std::equal(out_partial.begin(), out_partial.end(), expected_partial.begin(), [](float a, float b) {
+        return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+      }));
     }
   });
 }
 
 // Each float32 whose upper half is any, and whose lower half decides the rounding.
 TEST_P(HalfFloats, EveryRoundingAgrees) {
-  const std::uint32_t lows[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x1fff, 0x3000, 0x7fff, 0x8000, 0x8001, 0xf000, 0xffff};
+  const std::uint32_t lows[] = {0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x1fff,
+                                0x3000, 0x7fff, 0x8000, 0x8001, 0xf000, 0xffff};
   std::vector<std::uint32_t> in;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : lows) in.push_back(high << 16 | low);
@@ -82,8 +84,8 @@ TEST_P(HalfFloats, EveryValueBesideHundredsOfOthersAgrees) {
 
 TEST_P(HalfFloats, SpecialValuesBesideEachOtherAgree) {
   std::vector<std::uint16_t> special;
-  for (const std::uint16_t magnitude : {0x0000, 0x0001, 0x007f, 0x0080, 0x03ff, 0x0400, 0x3c00, 0x3f80, 0x7bff, 0x7c00, 0x7c01, 0x7e00,
-                                        0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0x7fff}) {
+  for (const std::uint16_t magnitude : {0x0000, 0x0001, 0x007f, 0x0080, 0x03ff, 0x0400, 0x3c00, 0x3f80, 0x7bff, 0x7c00,
+                                        0x7c01, 0x7e00, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0x7fff}) {
     special.push_back(magnitude);
     special.push_back(magnitude | 0x8000);
   }

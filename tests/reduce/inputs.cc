@@ -1,13 +1,13 @@
 #include "reduce/targets.h"
 // Highway's headers must find the above first.
-#include "reduce/inputs.h"
-
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "reduce/inputs.h"
 
 namespace tutti::reduce_test {
 namespace {
@@ -25,8 +25,18 @@ std::uint64_t special_float(FloatShape shape, std::mt19937_64& random) {
   const std::uint64_t infinity = ((one << shape.exponent_bits) - 1) << shape.fraction_bits;
   const std::uint64_t quiet = one << (shape.fraction_bits - 1);
   const std::uint64_t sign = (random() & 1) << (shape.exponent_bits + shape.fraction_bits);
-  const std::uint64_t bits[] = {0, 1, fraction, fraction + 1, infinity, infinity - 1, infinity | quiet, infinity | 1,
-                                infinity | quiet | 5, infinity | fraction, quiet, infinity / 2 & ~fraction};
+  const std::uint64_t bits[] = {0,
+                                1,
+                                fraction,
+                                fraction + 1,
+                                infinity,
+                                infinity - 1,
+                                infinity | quiet,
+                                infinity | 1,
+                                infinity | quiet | 5,
+                                infinity | fraction,
+                                quiet,
+                                infinity / 2 & ~fraction};
   return sign | bits[random() % std::size(bits)];
 }
 
@@ -37,7 +47,8 @@ std::uint64_t element(DType dtype, bool partial, Kind kind, std::mt19937_64& ran
   const auto tame = [&](FloatShape shape) {
     const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent_bits - 1)) - 1;
     const std::uint64_t sign = (random() & 1) << (shape.exponent_bits + shape.fraction_bits);
-    return sign | (bias - random() % 4 + 1) << shape.fraction_bits | (random() & ((std::uint64_t{1} << shape.fraction_bits) - 1));
+    return sign | (bias - random() % 4 + 1) << shape.fraction_bits |
+           (random() & ((std::uint64_t{1} << shape.fraction_bits) - 1));
   };
   const auto floating = [&](FloatShape shape) {
     return kind == Kind::tame ? tame(shape) : special ? special_float(shape, random) : random();
@@ -105,7 +116,8 @@ std::vector<std::uint8_t> canonical_joins(int n) {
 
 std::vector<std::uint8_t> random_joins(int n, std::mt19937_64& random) {
   std::vector<std::uint8_t> joins;
-  join(0, n, joins, [&](int lo, int hi) { return lo + 1 + static_cast<int>(random() % static_cast<unsigned>(hi - lo - 1)); });
+  join(0, n, joins,
+       [&](int lo, int hi) { return lo + 1 + static_cast<int>(random() % static_cast<unsigned>(hi - lo - 1)); });
   return joins;
 }
 

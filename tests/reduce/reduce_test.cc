@@ -23,8 +23,8 @@ struct Shape {
 };
 
 Shape plain(int n, int targets, std::size_t count, std::size_t skew = 0) {
-  return {canonical_joins(n), std::vector<bool>(static_cast<std::size_t>(n)), std::vector<bool>(static_cast<std::size_t>(targets)),
-          count, skew};
+  return {canonical_joins(n), std::vector<bool>(static_cast<std::size_t>(n)),
+          std::vector<bool>(static_cast<std::size_t>(targets)), count, skew};
 }
 
 // Runs both on the same random elements and compares every target byte, and the bytes around.
@@ -56,7 +56,8 @@ void expect_same_bits(const ReduceSpec& spec, const Shape& shape, Kind kind, std
     ASSERT_TRUE(std::equal(got.begin(), got.end(), want.begin()))
         << to_string(spec.op) << " of " << shape.joins.size() << " x " << shape.count << ", target " << t << ", byte "
         << std::mismatch(got.begin(), got.end(), want.begin()).first - got.begin();
-    ASSERT_TRUE(outputs[t].fence_intact()) << to_string(spec.op) << " of " << shape.joins.size() << " x " << shape.count;
+    ASSERT_TRUE(outputs[t].fence_intact())
+        << to_string(spec.op) << " of " << shape.joins.size() << " x " << shape.count;
   }
 }
 
@@ -74,7 +75,8 @@ TEST_P(ReduceOf, EveryOperatorRanksAndCountAgreesWithTheReference) {
         for (const std::size_t count : {0u, 1u, 2u, 3u, 7u, 64u, 129u, 515u}) {
           for (const std::size_t skew : {0u, 1u}) {
             const Kind kind = (n + count + skew) % 2 ? Kind::wild : Kind::tame;
-            expect_same_bits({GetParam(), op, true, static_cast<std::uint32_t>(n)}, plain(n, 1, count, skew), kind, random_);
+            expect_same_bits({GetParam(), op, true, static_cast<std::uint32_t>(n)}, plain(n, 1, count, skew), kind,
+                             random_);
             if (HasFatalFailure()) return;
           }
         }
@@ -109,7 +111,8 @@ TEST_P(ReduceOf, AnyTreeAndAnyMixOfPartialResultsAgrees) {
       for (int s = 0; s < n; ++s) shape.source_partial.push_back(mixed ? random_() % 4 == 0 : all);
       for (int t = 0; t < 3; ++t) shape.target_partial.push_back(random_() % 2);
       const Op op = all_ops()[random_() % all_ops().size()];
-      const ReduceSpec spec{GetParam(), op, random_() % 2 == 0, static_cast<std::uint32_t>(1 + random_() % 1000), random_() % 2 == 0};
+      const ReduceSpec spec{GetParam(), op, random_() % 2 == 0, static_cast<std::uint32_t>(1 + random_() % 1000),
+                            random_() % 2 == 0};
       expect_same_bits(spec, shape, round % 2 ? Kind::wild : Kind::tame, random_);
       if (HasFatalFailure()) return;
     }
@@ -124,7 +127,9 @@ TEST_P(ReduceOf, TargetMayBeASource) {
           std::vector<std::vector<std::byte>> inputs;
           for (int s = 0; s < n; ++s) inputs.push_back(elements(GetParam(), false, count, Kind::tame, random_));
           std::vector<ReduceSource> sources;
-          for (int s = 0; s < n; ++s) sources.push_back({inputs[static_cast<std::size_t>(s)].data(), canonical_joins(n)[static_cast<std::size_t>(s)]});
+          for (int s = 0; s < n; ++s)
+            sources.push_back(
+                {inputs[static_cast<std::size_t>(s)].data(), canonical_joins(n)[static_cast<std::size_t>(s)]});
           std::vector<std::byte> expected(count * size_of(GetParam()));
           auto& in_place = inputs[static_cast<std::size_t>(which)];
           const ReduceTarget apart{expected.data()}, here{in_place.data()};
@@ -176,7 +181,8 @@ void expect_canonical_tree() {
     std::memcpy(leaves.data(), bytes.data(), bytes.size());
     std::vector<ReduceSource> sources;
     const auto joins = canonical_joins(n);
-    for (std::size_t s = 0; s < leaves.size(); ++s) sources.push_back({reinterpret_cast<std::byte*>(&leaves[s]), joins[s]});
+    for (std::size_t s = 0; s < leaves.size(); ++s)
+      sources.push_back({reinterpret_cast<std::byte*>(&leaves[s]), joins[s]});
     T sum, mean;
     const ReduceTarget sum_target{reinterpret_cast<std::byte*>(&sum)}, mean_target{reinterpret_cast<std::byte*>(&mean)};
     reduce_reference({dtype_of<T>, Op::sum, true}, sources, {&sum_target, 1}, 1);

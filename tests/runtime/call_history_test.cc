@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "runtime/control.h"
@@ -53,24 +54,22 @@ TEST(CallHistory, NeverShowsHalfOfACall) {
   CallHistory history;
   std::atomic<bool> over{false};
   std::thread writer([&] {
-    for (std::uint32_t s = 1; s <= 200'000; ++s) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    for (std::uint32_t s = 1; s % 1024 != 0 || std::chrono::steady_clock::now() < until; ++s) {
       history.entered(s, tag_of(s));
       history.completed(s);
     }
     over = true;
   });
-  std::uint32_t asked = 1;
+  bool whole = true;
   while (!over) {
-    Tag tag;
-    for (std::uint32_t near = asked; near < asked + 40; ++near)
-      if (history.at(near, tag)) {
-        ASSERT_EQ(tag, tag_of(near));
-      }
-    while (history.is_ahead_of(asked + 20)) ++asked;
+    // The oldest that are kept: they are being overwritten just now.
+    const auto newest = static_cast<std::uint32_t>((history.last_completed().word[0] - 1) / 3);
+    for (std::uint32_t asked = newest - 16; asked != newest - 10; ++asked)
+      if (Tag tag; history.at(asked, tag)) whole = whole && tag == tag_of(asked);
   }
   writer.join();
-  Tag tag;
-  EXPECT_TRUE(history.at(200'000, tag));
+  EXPECT_TRUE(whole);
 }
 
 }  // namespace

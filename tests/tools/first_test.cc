@@ -17,9 +17,7 @@ TEST(FirstProgram, EveryRankPrintsTheSameSum) {
   }
 }
 
-TEST(FirstProgram, WithoutALauncherItIsAlone) {
-  EXPECT_EQ(shell(FIRST_PROGRAM).out, "rank 0 of 1: the sum is 1\n");
-}
+TEST(FirstProgram, WithoutALauncherItIsAlone) { EXPECT_EQ(shell(FIRST_PROGRAM).out, "rank 0 of 1: the sum is 1\n"); }
 
 TEST(FirstProgram, SaysWhatIsWrongWithItsEnvironment) {
   const Result run = shell("TUTTI_RANK=0 TUTTI_SIZE=many " FIRST_PROGRAM);

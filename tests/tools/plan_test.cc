@@ -57,8 +57,9 @@ TEST(Plan, FindsTheOneCollectiveOfAnAlgorithm) {
 }
 
 TEST(Plan, WhatDoesNotExistIsWrongInput) {
-  for (const char* words : {"no_such_algorithm", "ring --collective no_such", "ring --collective barrier", "chain --root 4",
-                            "ring --leaves 2,1", "ring --rank 4", "ring -n 100000", "ring --bytes many"}) {
+  for (const char* words :
+       {"no_such_algorithm", "ring --collective no_such", "ring --collective barrier", "chain --root 4",
+        "ring --leaves 2,1", "ring --rank 4", "ring -n 100000", "ring --bytes many"}) {
     const Result plan = shell(std::string("$TUTTI plan ") + words);
     EXPECT_EQ(plan.status, 2) << words;
     EXPECT_THAT(plan.err, testing::StartsWith("tutti plan: ")) << words;

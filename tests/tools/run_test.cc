@@ -75,8 +75,9 @@ TEST(Run, TagsKeepUpWithMuchOutput) {
 TEST(Run, BoundRanksGoRoundTheUsableCores) {
   const auto cores = usable_cores();
   const std::string ranks = std::to_string(cores.size() + 1);
-  const Result run = shell("$TUTTI run --bind core -n " + ranks +
-                           " sh -c 'echo $TUTTI_RANK $(grep Cpus_allowed_list /proc/self/status)' | sort -n | cut -f 2");
+  const Result run =
+      shell("$TUTTI run --bind core -n " + ranks +
+            " sh -c 'echo $TUTTI_RANK $(grep Cpus_allowed_list /proc/self/status)' | sort -n | cut -f 2");
   std::istringstream stream(run.out);
   std::vector<std::string> places;
   for (std::string line; std::getline(stream, line);) places.push_back(line.substr(line.rfind(' ') + 1));
@@ -101,7 +102,8 @@ TEST(Run, ARankThatASignalEndsIsNamed) {
 
 TEST(Run, RanksThatIgnoreTheirEndAreKilled) {
   const std::string sleep = unique_sleep();
-  const Result run = shell("$TUTTI run -n 2 sh -c 'trap \"\" TERM INT; [ $TUTTI_RANK = 1 ] && exit 7; " + sleep + "; true'");
+  const Result run =
+      shell("$TUTTI run -n 2 sh -c 'trap \"\" TERM INT; [ $TUTTI_RANK = 1 ] && exit 7; " + sleep + "; true'");
   EXPECT_EQ(run.status, 1);
   EXPECT_EQ(count_processes(sleep), 0);
 }
@@ -155,8 +157,10 @@ TEST(Run, AFileThatTheSystemCannotExecuteIsWrongInput) {
 }
 
 TEST(Run, AMillionRanksAreRefusedInWords) {
-  for (const std::string command : {"run -n 1000000 true", "train -n 1000000 --data " NIST_DATA "pontius.csv --degree 2",
-                                    "bench all_reduce -n 1000000"}) {
+  for (const std::string command :
+       {"run -n 1000000 true", "train -n 1000000 --data " NIST_DATA "pontius.csv --degree 2",
+        "bench all_reduce -n 1000000", "train -n 1000000 --transport inproc --data " NIST_DATA "pontius.csv --degree 2",
+        "bench barrier -n 1000000 --transport inproc"}) {
     const Result run = shell("$TUTTI " + command);
     EXPECT_EQ(run.status, 2) << command;
     EXPECT_THAT(run.err, HasSubstr("1000000 ranks do not fit on this host; at most ")) << command;
@@ -170,8 +174,9 @@ TEST(Run, TooManyRanksOverAllHostsAreRefused) {
 }
 
 TEST(Run, WrongOptionsAreRefusedWithAHint) {
-  for (const char* words : {"-n 0 true", "-n -3 true", "-n many true", "--frobnicate true", "--bind moon true",
-                            "--master-port 65536 true", "--nnodes 2 true", "--nnodes 2 --node-rank 2 --master-addr h true"}) {
+  for (const char* words :
+       {"-n 0 true", "-n -3 true", "-n many true", "--frobnicate true", "--bind moon true", "--master-port 65536 true",
+        "--nnodes 2 true", "--nnodes 2 --node-rank 2 --master-addr h true"}) {
     const Result run = shell(std::string("$TUTTI run ") + words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_THAT(run.err, testing::StartsWith("tutti run: ")) << words;

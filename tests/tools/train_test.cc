@@ -16,7 +16,8 @@ std::vector<double> certified(const std::string& path) {
   std::ifstream file(path);
   std::vector<double> values;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("b") || line.starts_with("residual_sd")) values.push_back(std::stod(line.substr(line.find(',') + 1)));
+    if (line.starts_with("b") || line.starts_with("residual_sd"))
+      values.push_back(std::stod(line.substr(line.find(',') + 1)));
   }
   return values;  // the coefficients, lowest first, and last the residual standard deviation
 }
@@ -57,13 +58,15 @@ TEST(Train, SaysWhatItFoundToPeople) {
 }
 
 TEST(Train, WrongInputIsSaidOnce) {
-  const std::string csv = "file=$(mktemp); printf '%b' \"$CONTENT\" > $file; $TUTTI train -n 3 --data $file --degree $DEGREE; "
-                          "status=$?; rm $file; exit $status";
+  const std::string csv =
+      "file=$(mktemp); printf '%b' \"$CONTENT\" > $file; $TUTTI train -n 3 --data $file --degree $DEGREE; "
+      "status=$?; rm $file; exit $status";
   const auto fit = [&](const std::string& content, const std::string& degree) {
     return shell("CONTENT='" + content + "'; DEGREE=" + degree + "; " + csv);
   };
-  for (const Result& run : {fit("1,2\\n2,three\\n3,4\\n", "1"), fit("1,2\\n2,nan\\n3,4\\n", "1"), fit("1,2\\n2,3\\n", "2"),
-                            fit("", "1"), shell("$TUTTI train -n 3 --data /no/such/file --degree 1")}) {
+  for (const Result& run :
+       {fit("1,2\\n2,three\\n3,4\\n", "1"), fit("1,2\\n2,nan\\n3,4\\n", "1"), fit("1,2\\n2,3\\n", "2"), fit("", "1"),
+        shell("$TUTTI train -n 3 --data /no/such/file --degree 1")}) {
     EXPECT_EQ(run.status, 2) << run.err;
     EXPECT_THAT(run.err, testing::StartsWith("tutti train: "));
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
@@ -72,9 +75,10 @@ TEST(Train, WrongInputIsSaidOnce) {
 }
 
 TEST(Train, WrongOptionsAreRefused) {
-  for (const char* words : {"", "--data x.csv", "--degree 2", "--data x.csv --degree two", "--data x.csv --degree -1",
-                            "--data x.csv --degree 1 --basis sine", "--data x.csv --degree 1 --frobnicate",
-                            "--data " NIST_DATA "filip.csv --degree 2 --transport inproc", "--data x.csv --degree 1 -n 0"}) {
+  for (const char* words :
+       {"", "--data x.csv", "--degree 2", "--data x.csv --degree two", "--data x.csv --degree -1",
+        "--data x.csv --degree 1 --basis sine", "--data x.csv --degree 1 --frobnicate",
+        "--data " NIST_DATA "filip.csv --degree 2 --transport inproc", "--data x.csv --degree 1 -n 0"}) {
     const Result run = shell(std::string("$TUTTI train ") + words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_THAT(run.err, testing::StartsWith("tutti train: ")) << words;

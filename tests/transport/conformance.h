@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,15 +37,20 @@ inline bool same(const Bytes& a, const Bytes& b) {
 
 inline Tag tag_of(std::uint64_t message) { return {{message + 1, ~message}}; }
 
-// Calls `done` until it holds. Throws rather than hang. Gives up the core only now and then: on a busy machine it may
-// be long before it comes back.
-inline void wait_until(const std::function<bool()>& done) {
+// Waits as a rank does: everything under way on `channels` goes on moving. Throws rather than hang. Gives up the core
+// only now and then: on a busy machine it may be long before it comes back.
+inline void wait_until(std::initializer_list<Channel*> channels, const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (std::uint64_t tries = 1; !done(); ++tries) {
+    for (Channel* channel : channels) {
+      channel->progress();
+      channel->flush();
+    }
     if (tries % 256 != 0) continue;
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing more happens");
     std::this_thread::yield();
   }
+  for (Channel* channel : channels) channel->flush();
 }
 
 class Conformance : public testing::TestWithParam<ConnectionKind> {
@@ -85,12 +91,8 @@ class Conformance : public testing::TestWithParam<ConnectionKind> {
   static void receive(Channel& channel, std::uint64_t message, Bytes& data) {
     channel.receive(tag_of(message), data.data(), data.size());
   }
-  // Waits as a rank must: both ways go on moving.
   static void wait_for(Channel& channel, std::uint64_t sent, std::uint64_t received) {
-    wait_until([&] {
-      channel.progress();
-      return channel.sent() >= sent && channel.received() >= received;
-    });
+    wait_until({&channel}, [&] { return channel.sent() >= sent && channel.received() >= received; });
   }
   static void wait_sent(Channel& channel, std::uint64_t count) { wait_for(channel, count, 0); }
   static void wait_received(Channel& channel, std::uint64_t count) { wait_for(channel, 0, count); }
@@ -100,14 +102,12 @@ class Conformance : public testing::TestWithParam<ConnectionKind> {
     Bytes seen;
     do {
       std::span<const std::byte> here;
-      wait_until([&] {
-        channel.progress();
-        return channel.view(tag_of(message), bytes, here);
-      });
+      wait_until({&channel}, [&] { return channel.view(tag_of(message), bytes, here); });
       const std::size_t taken = piece == 0 ? here.size() : std::min(piece, here.size());
       seen.insert(seen.end(), here.begin(), here.begin() + static_cast<std::ptrdiff_t>(taken));
       channel.release(taken);
     } while (seen.size() < bytes);
+    channel.flush();
     return seen;
   }
 };

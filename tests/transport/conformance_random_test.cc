@@ -30,11 +30,10 @@ class Player {
       : channel_(channel), out_(std::move(out)), in_(std::move(in)), random_(seed) {}
 
   void play() {
-    wait_until([&] {
-      switch (random_() % 4) {
+    wait_until({&channel_}, [&] {
+      switch (random_() % 3) {
         case 0: send_next(); break;
         case 1: post_next(); break;
-        case 2: channel_.progress(); break;
         default: collect(); break;
       }
       look();
@@ -68,7 +67,7 @@ class Player {
     const Planned& message = in_[next_post_];
     posted_.push_back({message, Bytes(message.bytes)});
     std::byte* data = posted_.back().data.data();
-    if (next_post_ == claimed_) {
+    if (next_post_ == claimed_ && !waiting_for_view_) {
       channel_.receive(tag_of(message.number), data, message.bytes);
     } else {
       channel_.receive_at(next_post_, tag_of(message.number), data, message.bytes);
@@ -82,7 +81,8 @@ class Player {
     const Planned& message = in_[next_view_];
     claimed_ = std::max(claimed_, next_view_ + 1);
     std::span<const std::byte> here;
-    if (!channel_.view(tag_of(message.number), message.bytes, here)) return;
+    waiting_for_view_ = !channel_.view(tag_of(message.number), message.bytes, here);
+    if (waiting_for_view_) return;
     const std::size_t taken = here.size() < 2 || random_() % 2 == 0 ? here.size() : random_() % here.size();
     seen_.insert(seen_.end(), here.begin(), here.begin() + static_cast<std::ptrdiff_t>(taken));
     channel_.release(taken);
@@ -123,6 +123,7 @@ class Player {
   std::deque<Bytes> lent_;
   std::deque<Posted> posted_;
   std::uint64_t received_ = 0;
+  bool waiting_for_view_ = false;
   Bytes seen_;  // of the message that is viewed
 };
 

@@ -11,6 +11,7 @@
 
 #include "transport/faulty.h"
 #include "transport/inproc/transport.h"
+#include "transport/shm/transport.h"
 #include "transport/tcp/transport.h"
 
 namespace tutti {
@@ -72,6 +73,25 @@ class TcpConnection final : public Connection {
   std::map<std::uint64_t, int> ends_;
 };
 
+class ShmConnection final : public Connection {
+ public:
+  ShmConnection() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0)
+      throw std::runtime_error("no Unix sockets here");
+    for (const int side : {0, 1}) transports_[side].attach(1 - side, ends[side]);
+  }
+  std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
+    return transports_[side].channel(communicator, side, 1 - side);
+  }
+  Transport& transport(int side) override { return transports_[side]; }
+  Sleeper& sleeper(int side) override { return sleepers_[side]; }
+
+ private:
+  Sleeper sleepers_[2];
+  shm::Transport transports_[2] = {shm::Transport(sleepers_[0]), shm::Transport(sleepers_[1])};
+};
+
 // Another connection whose transports misbehave as far as the contract allows.
 template <class Inner>
 class FaultyConnection final : public Connection {
@@ -106,6 +126,8 @@ std::vector<ConnectionKind> all_connections() {
   return {
       {.name = "inproc", .make = make<InprocConnection>},
       {.name = "tcp", .make = make<TcpConnection>},
+      {.name = "shm", .make = make<ShmConnection>, .notices_close = false},
+      {.name = "faulty_shm", .make = make<FaultyConnection<ShmConnection>>, .notices_close = false, .quick = false},
       {.name = "faulty_inproc", .make = make<FaultyConnection<InprocConnection>>, .quick = false},
       {.name = "faulty_tcp", .make = make<FaultyConnection<TcpConnection>>, .quick = false},
   };

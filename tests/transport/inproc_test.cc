@@ -44,6 +44,18 @@ TEST(Inproc, AReservationIsThePostedMemory) {
   EXPECT_EQ(ranks.second->received(), 1u);
 }
 
+TEST(Inproc, ALentMessageIsNotOvertakenByAReservation) {
+  TwoRanks ranks;
+  const std::byte out[8]{};
+  std::byte in[2][8]{};
+  for (auto& posted : in) ranks.second->receive(kTag, posted, 8);
+  ranks.first->send(kTag, out, 8);
+  EXPECT_EQ(ranks.first->reserve(kTag, 8), nullptr);
+  EXPECT_EQ(ranks.second->received(), 1u);
+  EXPECT_EQ(ranks.first->reserve(kTag, 8), in[1]);
+  ranks.first->commit(kTag);
+}
+
 TEST(Inproc, NothingIsSentBeforeSomeoneWantsIt) {
   TwoRanks ranks;
   const std::byte out{};

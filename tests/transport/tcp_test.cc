@@ -127,6 +127,27 @@ TEST_F(TcpChannel, AMessageMayArriveByteByByte) {
   }
 }
 
+// A small socket buffer cuts messages of every size somewhere else.
+TEST_F(TcpChannel, AMessageIsGivenBackOnlyOnceTheKernelHasAllOfIt) {
+  const int least = 1;
+  setsockopt(mine_, SOL_SOCKET, SO_SNDBUF, &least, sizeof least);
+  attach();
+  std::vector<std::byte> out(8000), wire(10'000);
+  std::uint64_t messages = 0, cut = 0;
+  for (std::size_t bytes = 0; bytes < out.size(); bytes += 29, ++messages) {
+    channel_->send(kTag, out.data(), bytes);
+    std::size_t arrived = 0;
+    for (;;) {
+      const bool given_back = channel_->sent() > messages;
+      for (ssize_t k; (k = ::read(peer_, wire.data(), wire.size())) > 0;) arrived += static_cast<std::size_t>(k);
+      ASSERT_EQ(given_back, arrived == Header::kBytes + bytes) << bytes;
+      if (given_back) break;
+      ++cut;
+    }
+  }
+  EXPECT_GT(cut, 100u) << "hardly a message was cut";
+}
+
 TEST_F(TcpChannel, NothingIsReadBeforeItIsClaimed) {
   attach();
   write_to_channel(header(0).encode());

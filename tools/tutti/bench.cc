@@ -66,6 +66,7 @@ std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const
 
 int run_as_threads(const BenchOptions& options) {
   const int ranks = *options.ranks;
+  require_room(ranks);
   const auto counts = counts_to_measure(options, ranks);
   const auto cores = usable_cores();
   const auto limit = start_limit(options, ranks, counts, cores);

@@ -37,13 +37,14 @@ std::optional<FloatShape> float_shape(DType dtype) {
   }
 }
 
-// A number between 2^-9 and 2^4 of either sign, one in 64 a denormal. Half the elements are made so that half the ranks
-// hold the same large number there, of either sign: where these cancel, the result is what rounding left of the others.
-// random differs from rank to rank, common does not.
+// A number between 2^-9 and 2^4 of either sign, one in 4096 a denormal: enough to show a flush to zero,
+// few enough that the processor's slow path for them does not show in a time. Half the elements are made so that half
+// the ranks hold the same large number there, of either sign: where these cancel, the result is what rounding left of
+// the others. random differs from rank to rank, common does not.
 std::uint64_t float_bits(FloatShape shape, std::uint64_t random, std::uint64_t common) {
   const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent_bits - 1)) - 1;
   const std::uint64_t sign = random >> 63, draw = random >> 53 & 0x3ff;  // 10 bits
-  const bool denormal = draw % 64 == 0, large = common >> 63 == 1 && (draw & 64) != 0;
+  const bool denormal = (random >> 41 & 0xfff) == 0, large = common >> 63 == 1 && (draw & 64) != 0;
   const std::uint64_t exponent = denormal ? 0 : large ? bias + 13 : bias - 9 + draw % 13;
   const std::uint64_t fraction = (large ? common : random) & ((std::uint64_t{1} << shape.fraction_bits) - 1);
   return (sign << shape.exponent_bits | exponent) << shape.fraction_bits | fraction;

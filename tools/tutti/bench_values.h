@@ -20,7 +20,7 @@ inline constexpr std::size_t kPeriod = 65521;
 
 // out[0, count) = elements [first, first + count) of the message that `rank` contributes. A function of (rank, element,
 // dtype) alone. Integers take all values; floating-point numbers have both signs and thirteen binary magnitudes, so
-// that another order of adding shows, and one in 64 is denormal.
+// that another order of adding shows, and one in 4096 is denormal.
 void write_input(std::byte* out, std::size_t first, std::size_t count, DType dtype, int rank);
 
 // How the elements of one message must be combined.

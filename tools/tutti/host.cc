@@ -1,5 +1,6 @@
 #include "host.h"
 
+#include <fmt/format.h>
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <sys/resource.h>
@@ -7,6 +8,9 @@
 #include <fstream>
 #include <limits>
 #include <stdexcept>
+#include <string>
+
+#include "command.h"
 
 namespace tutti::tools {
 namespace {
@@ -38,7 +42,11 @@ long available_memory_kb() {
   return kNone;
 }
 
-}  // namespace
+// The most ranks that fit here, and the limit that says so.
+struct Room {
+  long ranks;
+  const char* limit;
+};
 
 Room room_for_ranks() {
   Room room{kMostRanks, "the most that a communicator can have"};
@@ -52,6 +60,16 @@ Room room_for_ranks() {
   at_most(number_in("/sys/fs/cgroup/pids.max") / kTasksPerRank, "this container's limit on processes (pids.max)");
   at_most(available_memory_kb() / kKilobytesPerRank, "the memory that is available, at 4 MiB a rank");
   return room;
+}
+
+}  // namespace
+
+void require_room(long ranks) {
+  if (ranks < 1) throw UsageError(fmt::format("a job of {} ranks is none; it has at least 1", ranks));
+  const Room room = room_for_ranks();
+  if (ranks <= room.ranks) return;
+  throw UsageError(
+      fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", ranks, room.ranks, room.limit));
 }
 
 std::vector<cpu_set_t> usable_cores() {

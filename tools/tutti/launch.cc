@@ -85,14 +85,6 @@ std::string endpoint(const std::string& address, int port) {
   return ipv6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
 }
 
-void check_room(const Job& job) {
-  if (job.ranks < 1) throw UsageError(fmt::format("{} ranks cannot be started; the least is 1", job.ranks));
-  const Room room = room_for_ranks();
-  if (job.ranks <= room.ranks) return;
-  throw UsageError(
-      fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", job.ranks, room.ranks, room.limit));
-}
-
 // Stays with the guardian until it has ended, and passes signals on to it. Returns its exit status.
 int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited) {
   while (true) {
@@ -120,7 +112,7 @@ int launch(const Job& job) {
   if (job.argv.empty()) throw UsageError("no program was given");
   Plan plan;
   plan.program = find_program(job.argv.front());
-  check_room(job);
+  require_room(job.ranks);
   plan.size = job.size == 0 ? job.ranks : job.size;
   std::optional<ReservedPort> reserved;
   if (job.master_port == 0) reserved.emplace();

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "command.h"
+#include "host.h"
 #include "launch.h"
 #include "tutti/communicator.h"
 
@@ -89,6 +90,7 @@ int run_train(Options& options) {
   trainer::validate(data, options.train);
   if (options.transport == "inproc") {
     if (!options.ranks) throw UsageError("--transport inproc needs -n: its ranks are threads of one process");
+    require_room(*options.ranks);
     Communicator::run_threads(*options.ranks, [&](Communicator& world) { train_as(world, data, options); });
     return 0;
   }

@@ -115,7 +115,7 @@ std::uint64_t Segment::allocate(std::size_t bytes) {
     free_symmetric_.erase(freed);
     return offset;
   }
-  if (bytes > kMappedBytes - next_symmetric_)
+  if (bytes > kSymmetricOffset + kSymmetricBytes - next_symmetric_)
     throw Error(ErrorCode::system, "shared memory: no room for " + std::to_string(bytes) +
                                        " bytes of symmetric memory (at most " + std::to_string(kSymmetricBytes) +
                                        " over a rank's life)");
