@@ -8,18 +8,20 @@ namespace {
 
 constexpr std::array kDTypes{DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int8,
                              DType::uint8,   DType::int32,   DType::uint32,  DType::int64,    DType::uint64};
-constexpr std::array<std::string_view, kDTypes.size()> kDTypeNames{"float32", "float64", "float16", "bfloat16", "int8",
-                                                                   "uint8",   "int32",   "uint32",  "int64",    "uint64"};
+constexpr std::array<std::string_view, kDTypes.size()> kDTypeNames{
+    "float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "uint32", "int64", "uint64"};
 constexpr std::array<std::size_t, kDTypes.size()> kDTypeSizes{4, 8, 2, 2, 1, 1, 4, 4, 8, 8};
 constexpr std::array kOps{Op::sum, Op::prod, Op::min, Op::max, Op::avg};
 constexpr std::array<std::string_view, kOps.size()> kOpNames{"sum", "prod", "min", "max", "avg"};
 constexpr std::array<std::string_view, 2> kOrderNames{"canonical", "any"};
-constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
-constexpr std::array kAlgorithms{Algorithm::one_shot,           Algorithm::two_shot,      Algorithm::sliced_tree,
-                                 Algorithm::recursive_doubling, Algorithm::binomial_tree, Algorithm::ring,
-                                 Algorithm::chain,              Algorithm::dissemination};
+constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                                           "barrier"};
+constexpr std::array kAlgorithms{
+    Algorithm::one_shot,      Algorithm::two_shot, Algorithm::sliced_tree, Algorithm::recursive_doubling,
+    Algorithm::binomial_tree, Algorithm::ring,     Algorithm::chain,       Algorithm::dissemination};
 constexpr std::array<std::string_view, kAlgorithms.size() + 1> kAlgorithmNames{
-    "auto", "one_shot", "two_shot", "sliced_tree", "recursive_doubling", "binomial_tree", "ring", "chain", "dissemination"};
+    "auto",          "one_shot", "two_shot", "sliced_tree",  "recursive_doubling",
+    "binomial_tree", "ring",     "chain",    "dissemination"};
 
 template <class Enum, std::size_t n>
 std::optional<Enum> parse(const std::array<std::string_view, n>& names, std::string_view name) {
