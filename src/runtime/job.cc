@@ -52,7 +52,8 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub)
 }
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub) {
-  if (settings.size < 1 || settings.rank < 0 || settings.rank >= settings.size)
+  // A rank beyond the size goes on to join, so that rank 0 can tell the others too.
+  if (settings.size < 1 || settings.rank < 0 || (settings.size == 1 && settings.rank > 0))
     throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " +
                                                  std::to_string(settings.size) + ": a rank must lie in [0, size)");
   if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
