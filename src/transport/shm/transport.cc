@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/shm/channel.h"
+#include "tutti/error.h"
 
 namespace tutti::shm {
 namespace {
@@ -24,9 +25,17 @@ Transport::Transport(Sleeper& sleeper) : sleeper_(sleeper), own_(Segment::create
   membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
+// What a peer has given and nobody asked for is taken and dropped: from a thread of this process it carries ownership.
 Transport::~Transport() {
-  for (const auto& [peer, fd] : exchanging_)
-    if (fd >= 0) ::close(fd);
+  for (const auto& [peer, fd] : exchanging_) {
+    if (fd < 0) continue;
+    try {
+      take(fd, peer);
+    } catch (const ChannelClosed&) {
+    } catch (const Error&) {
+    }
+    ::close(fd);
+  }
 }
 
 std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
