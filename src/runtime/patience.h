@@ -39,7 +39,7 @@ class Patience {
 
  private:
   static constexpr std::uint32_t kSpins = 16 << 10;
-  static constexpr std::uint32_t kCrowdedSpins = 64;
+  static constexpr std::uint32_t kCrowdedSpins = 8;
   static constexpr std::uint32_t kSpinsBetweenLooks = 64;
   static constexpr std::chrono::microseconds kYieldFor{2'000};
 
