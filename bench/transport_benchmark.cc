@@ -44,7 +44,7 @@ class Rank {
   Rank(Channel& channel, std::size_t most) : out(most, std::byte{1}), in(most), channel_(channel) {}
 
   void exchange(std::size_t bytes) {
-    channel_.receive(Tag{}, in.data(), bytes);
+    channel_.receive(arrived_++, Tag{}, in.data(), bytes);
     channel_.send(Tag{}, out.data(), bytes);
     ++sent_, ++received_;
     while (channel_.received() < received_ || channel_.sent() < sent_) channel_.progress();
@@ -60,6 +60,7 @@ class Rank {
       }
       channel_.progress();
     }
+    ++arrived_;
     while (channel_.sent() < sent_) channel_.progress();
   }
 
@@ -67,7 +68,7 @@ class Rank {
 
  private:
   Channel& channel_;
-  std::uint64_t sent_ = 0, received_ = 0;
+  std::uint64_t sent_ = 0, received_ = 0, arrived_ = 0;
 };
 
 // Calls back to back, mean per call, slower side, median of 5 rounds.

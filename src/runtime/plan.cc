@@ -64,14 +64,14 @@ struct Traffic {
   std::uint32_t sends = 0, receives = 0, arrivals = 0;
 };
 
-// Numbers the messages that arrive, in program order, and counts the traffic with each peer.
+// Counts the traffic with each peer.
 void count_messages(Plan& plan) {
   std::map<int, Traffic> by_peer;
-  for (PlanStep& step : plan.steps) {
+  for (const PlanStep& step : plan.steps) {
     if (step.kind == StepKind::send) ++by_peer[step.peer].sends;
     if (step.kind == StepKind::receive) {
-      step.message = by_peer[step.peer].arrivals++;
       ++by_peer[step.peer].receives;
+      ++by_peer[step.peer].arrivals;
     }
     for (std::uint32_t i = 0; i < step.source_count; ++i)
       if (const int peer = plan.sources[step.first_source + i].peer; peer != kLocal) ++by_peer[peer].arrivals;
@@ -81,38 +81,6 @@ void count_messages(Plan& plan) {
     plan.sends.push_back(traffic.sends);
     plan.receives.push_back(traffic.receives);
     plan.arrivals.push_back(traffic.arrivals);
-  }
-}
-
-// Whether `receive` may be posted before `step` rather than after it: not where the step uses its memory (in place,
-// input row 0 and output are one), lends it to another peer, or waits. Lent to the very peer that will fill it is fine:
-// the verifier has shown that the peer's message is its answer to what it read.
-bool may_pass(const Plan& plan, const PlanStep& receive, const PlanStep& step) {
-  const auto same_memory = [&](Space space, std::size_t offset) {
-    return (space == Space::scratch) == (receive.space == Space::scratch) && offset == receive.offset;
-  };
-  switch (step.kind) {
-    case StepKind::send: return step.peer == receive.peer || !same_memory(step.space, step.offset);
-    case StepKind::receive: return step.peer != receive.peer;
-    case StepKind::reduce:
-      for (std::uint32_t i = 0; i < step.source_count; ++i) {
-        const PlanSource& source = plan.sources[step.first_source + i];
-        if (source.peer == kLocal && same_memory(source.space, source.offset)) return false;
-      }
-      return !same_memory(step.space, step.offset);
-    case StepKind::wait_send:
-    case StepKind::wait_receive: return false;
-  }
-  return false;
-}
-
-// Posts every receive as early as it may be: a peer that finds it posted can write its message straight into place.
-void post_early(Plan& plan) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (plan.steps[i].kind != StepKind::receive) continue;
-    std::size_t to = i;
-    while (to > 0 && may_pass(plan, plan.steps[i], plan.steps[to - 1])) --to;
-    std::rotate(plan.steps.begin() + to, plan.steps.begin() + i, plan.steps.begin() + i + 1);
   }
 }
 
@@ -171,7 +139,6 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                              .partial = source.partial,
                              .offset = source.peer == kLocal ? places.offset(source.region) : 0});
   count_messages(*plan);
-  post_early(*plan);
   mark_fusible(*plan);
   return plan;
 }

@@ -59,13 +59,18 @@ void Builder::receive(int peer, Region to) {
   if (const auto lent = sending_.find(memory_of(to)); lent != sending_.end())
     for (const Lent& other : lent->second)
       if (other.peer != peer) wait(StepKind::wait_send, other);
-  schedule_.steps.push_back({.kind = StepKind::receive, .peer = peer, .region = to});
+  schedule_.steps.push_back({.kind = StepKind::receive, .peer = peer, .region = to, .message = taken_[peer]++});
   receiving_[memory_of(to)] = {peer, ++received_[peer]};
 }
 
 void Builder::reduce(std::vector<Source> sources, Region to, bool finish) {
-  for (const Source& source : sources)
-    if (source.peer == kLocal) before_read(source.region);
+  for (const Source& source : sources) {
+    if (source.peer == kLocal) {
+      before_read(source.region);
+    } else {
+      ++taken_[source.peer];
+    }
+  }
   before_write(to);
   schedule_.steps.push_back({.kind = StepKind::reduce,
                              .finish = finish,
@@ -75,12 +80,46 @@ void Builder::reduce(std::vector<Source> sources, Region to, bool finish) {
   schedule_.sources.insert(schedule_.sources.end(), sources.begin(), sources.end());
 }
 
-Schedule Builder::build() && { return std::move(schedule_); }
+Schedule Builder::build() && {
+  post_early();
+  return std::move(schedule_);
+}
+
+// Whether `receive` may stand before `step` rather than behind it: not where the step uses its memory, lends it to
+// another peer, or waits. Lent to the very peer whose message fills it is fine, that message being the answer to what
+// the peer read.
+bool Builder::may_pass(const Step& receive, const Step& step) const {
+  const auto uses = [&](const Region& region) { return memory_of(region) == memory_of(receive.region); };
+  switch (step.kind) {
+    case StepKind::send: return step.peer == receive.peer || !uses(step.region);
+    case StepKind::receive: return step.peer != receive.peer && !uses(step.region);
+    case StepKind::reduce:
+      return !uses(step.region) && std::ranges::none_of(schedule_.sources_of(step), [&](const Source& source) {
+        return source.peer == kLocal && uses(source.region);
+      });
+    case StepKind::wait_send:
+    case StepKind::wait_receive: return false;
+  }
+  return false;
+}
+
+// A peer that finds a receive posted can write its message straight into place, so each is posted as early as it may
+// be. Receives that end up side by side keep their order.
+void Builder::post_early() {
+  std::vector<Step>& steps = schedule_.steps;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind != StepKind::receive) continue;
+    std::size_t to = i;
+    while (to > 0 && may_pass(steps[i], steps[to - 1])) --to;
+    while (to < i && steps[to].kind == StepKind::receive) ++to;
+    std::rotate(steps.begin() + to, steps.begin() + i, steps.begin() + i + 1);
+  }
+}
 
 namespace {
 
-// Appends nothing and returns how many nodes cover [lo, hi); joins[last node of a subtree] counts the subtrees that end
-// there.
+// Adds one to joins[i] for every inner node of T inside [lo, hi) whose last covering node is i. Nothing where [lo, hi)
+// is itself one of the given nodes.
 void join_subtrees(const std::vector<int>& bounds, int lo, int hi, std::vector<std::uint8_t>& joins) {
   const auto first = std::lower_bound(bounds.begin(), bounds.end(), lo);
   if (first != bounds.end() && first + 1 != bounds.end() && *first == lo && *(first + 1) == hi) return;

@@ -1,5 +1,6 @@
-// Writes schedules. Waits are inserted where memory is about to be used while it is lent, so an algorithm only says
-// what moves; the verifier proves afterwards, on its own, that the waits suffice.
+// Writes schedules. Waits are inserted where memory is about to be used while it is lent, and receives are posted as
+// early as their memory allows, so an algorithm only says what moves; the verifier proves afterwards, on its own, that
+// all of it is right.
 #pragma once
 
 #include <map>
@@ -37,12 +38,15 @@ class Builder {
   void before_read(const Region& region);
   void before_write(const Region& region);
   void wait(StepKind kind, const Lent& lent);
+  void post_early();
+  bool may_pass(const Step& receive, const Step& step) const;
   static Region memory_of(Region region);  // the key under which aliasing regions fall together
 
   Schedule schedule_;
   std::map<Region, std::vector<Lent>> sending_;                 // lent to be read
   std::map<Region, Lent> receiving_;                            // lent to be written
-  std::map<int, std::uint32_t> sent_, received_;                // messages posted so far, by peer
+  std::map<int, std::uint32_t> sent_, received_;                // messages sent, and receives posted, by peer
+  std::map<int, std::uint32_t> taken_;                          // messages received or reduced, by peer
   std::map<int, std::uint32_t> sent_waited_, received_waited_;  // how far waits have been written
 };
 

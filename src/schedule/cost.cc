@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 
+#include "schedule/claimed_messages.h"
 #include "schedule/partition.h"
 #include "tutti/error.h"
 
@@ -18,8 +19,11 @@ struct Message {
 struct Channel {
   std::deque<Message> messages;
   std::vector<Message*> sent, posted;
-  std::size_t received = 0;
-  Message& at(std::size_t number) { return number < messages.size() ? messages[number] : messages.emplace_back(); }
+  ClaimedMessages claimed;
+  Message& at(std::size_t number) {
+    while (messages.size() <= number) messages.emplace_back();
+    return messages[number];
+  }
 };
 
 struct Rank {
@@ -125,7 +129,8 @@ void Simulation::send(int rank, const Step& step) {
 
 void Simulation::receive(int rank, const Step& step) {
   Channel& from = channel(step.peer, rank);
-  Message& message = from.at(from.received++);
+  from.claimed.claim(step.message);
+  Message& message = from.at(step.message);
   from.posted.push_back(&message);
   message.posted = ranks_[rank].now;
   complete(message);
@@ -139,8 +144,8 @@ bool Simulation::reduce(int rank, const Step& step) {
     Message* message = nullptr;
     if (source.peer != kLocal) {
       Channel& from = channel(source.peer, rank);
-      if (from.received >= from.sent.size()) return false;
-      message = &from.messages[from.received++];
+      if (from.claimed.first_unclaimed() >= from.sent.size()) return false;
+      message = &from.messages[from.claimed.claim_first()];
     }
     self.claimed.push_back(message);
   }

@@ -11,11 +11,34 @@
 namespace tutti {
 namespace {
 
+constexpr std::size_t kMostMessages = 1 << 20;  // of a channel: a mutant may name any
+
 struct Channel {
   std::deque<Transfer> transfers;
   std::size_t sent = 0, received = 0;
-  std::vector<Transfer*> posted;
-  Transfer& at(std::size_t number) { return number < transfers.size() ? transfers[number] : transfers.emplace_back(); }
+  std::vector<std::size_t> posted;  // numbers of messages
+  Transfer& at(std::size_t number) {
+    if (number >= kMostMessages) throw Trouble{"a message that is never sent"};
+    while (transfers.size() <= number) transfers.emplace_back();
+    return transfers[number];
+  }
+  Transfer& claim(std::size_t number) {
+    Transfer& transfer = at(number);
+    if (transfer.claimed) throw Trouble{"a message taken twice"};
+    transfer.claimed = true;
+    ++received;
+    return transfer;
+  }
+  Transfer& claim_first() {
+    std::size_t number = 0;
+    while (at(number).claimed) ++number;
+    return claim(number);
+  }
+  // A message counts as here when all before it are.
+  bool has_arrived(std::size_t number) const {
+    return std::all_of(transfers.begin(), transfers.begin() + number + 1,
+                       [](const Transfer& transfer) { return transfer.arrived; });
+  }
 };
 
 struct Rank {
@@ -133,7 +156,7 @@ bool Interpreter::can_advance(int rank) {
     const Channel& from = channel(peer(step.peer), rank);
     return step.message <= from.posted.size() &&
            std::all_of(from.posted.begin(), from.posted.begin() + step.message,
-                       [](const Transfer* transfer) { return transfer->arrived; });
+                       [&](std::size_t number) { return from.has_arrived(number); });
   }
   return true;
 }
@@ -143,8 +166,9 @@ bool Interpreter::all_returned(int rank) {
     const Channel& to = channel(rank, other);
     for (std::size_t i = 0; i < to.sent; ++i)
       if (!to.transfers[i].given_back) return false;
-    for (const Transfer* transfer : channel(other, rank).posted)
-      if (!transfer->arrived) return false;
+    const Channel& from = channel(other, rank);
+    for (const std::size_t number : from.posted)
+      if (!from.has_arrived(number)) return false;
   }
   return true;
 }
@@ -172,7 +196,7 @@ void Interpreter::enter(int rank) {
   self.claimed.clear();
   for (const Source& source : schedules_[rank].sources_of(step_of(rank))) {
     Channel* from = source.peer == kLocal ? nullptr : &channel(peer(source.peer), rank);
-    self.claimed.push_back(from ? &from->at(from->received++) : nullptr);
+    self.claimed.push_back(from ? &from->claim_first() : nullptr);
   }
   self.left = dice_.shuffled(self.memory.length(step_of(rank).region));
 }
@@ -191,8 +215,9 @@ void Interpreter::send(int rank, const Step& step) {
 void Interpreter::receive(int rank, const Step& step) {
   if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
   Channel& from = channel(peer(step.peer), rank);
-  Transfer& transfer = from.at(from.received++);
-  from.posted.push_back(&transfer);
+  if (!from.posted.empty() && from.posted.back() > step.message) throw Trouble{"receives out of order"};
+  Transfer& transfer = from.claim(step.message);
+  from.posted.push_back(step.message);
   transfer.posted = true;
   transfer.to = step.region;
   transfer.target = ranks_[rank].memory.at(step.region);

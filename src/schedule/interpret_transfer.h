@@ -24,7 +24,9 @@ class Dice {
 struct Transfer {
   Region from, to;
   Elements source, target;
-  bool sent = false, posted = false;  // a reduce posts nothing: it reads contents()
+  bool sent = false;
+  bool claimed = false;  // by a receive, which posts `target`, or by a reduce, which reads contents()
+  bool posted = false;
   bool buffered = false;
   std::vector<Element> buffer;
   bool moving = false;

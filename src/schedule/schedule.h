@@ -4,10 +4,12 @@
 //   - send never blocks: it LENDS a region of this rank's memory to the peer, until the peer has taken it;
 //   - receive never blocks: it LENDS a region to be filled by the peer's message;
 //   - reduce blocks until the messages among its sources are here, combines its sources along a fixed tree and stores
-//   the
-//     result in a local region; wait_send and wait_receive block until what was lent has been given back.
-// A schedule ends when everything it lent has been given back. Between an ordered pair of ranks the k-th message sent
-// is the k-th received, "received" meaning a receive step or a message among the sources of a reduce, in program order.
+//     the result in a local region; wait_send and wait_receive block until what was lent has been given back.
+// A schedule ends when everything it lent has been given back.
+//
+// Messages between an ordered pair of ranks are numbered from 0 as they are sent, and arrive in that order. A receive
+// names the message that it takes, so that it can stand long before the message comes; a message among the sources of a
+// reduce is the first of that peer that no step before has taken.
 //
 // Regions are named by (space, row, slice, chunk), never by byte offsets, so one schedule serves every element count:
 // the elements of a message are cut into `slices`, and each slice into `chunks` (see partition.h).
@@ -60,7 +62,8 @@ struct Step {
   std::int32_t peer = kLocal;      // send, receive, wait_*
   Region region;                   // send, receive: what is lent; reduce: where the result goes
   std::uint32_t first_source = 0;  // reduce: sources[first_source, first_source + source_count)
-  std::uint32_t message = 0;  // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
+  std::uint32_t message = 0;       // receive: which message of `peer` it takes, of this schedule, from 0; ascending
+                              // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
                               // schedule's start, that must have been given back
   friend bool operator==(const Step&, const Step&) = default;
 };

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
+#include "schedule/claimed_messages.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -47,15 +50,28 @@ std::string tree_text(const Schedule& schedule, const Step& step) {
   return stack[0].text;
 }
 
-std::string step_text(const Schedule& schedule, const Step& step) {
+// By peer.
+using Claims = std::map<int, ClaimedMessages>;
+
+// Says which message a receive takes where that is not the next one.
+std::string receive_text(const Step& step, Claims& claims) {
+  const std::uint32_t next = claims[step.peer].first_unclaimed();
+  claims[step.peer].claim(step.message);
+  return fmt::format("receive {} from {}", to_text(step.region), step.peer) +
+         (step.message == next ? "" : fmt::format(", message {}", step.message));
+}
+
+std::string step_text(const Schedule& schedule, const Step& step, Claims& claims) {
   const std::string region = to_text(step.region);
   switch (step.kind) {
     case StepKind::send: return fmt::format("send {} to {}", region, step.peer);
-    case StepKind::receive: return fmt::format("receive {} from {}", region, step.peer);
+    case StepKind::receive: return receive_text(step, claims);
     case StepKind::wait_send: return fmt::format("wait_send {} to {}", step.message, step.peer);
     case StepKind::wait_receive: return fmt::format("wait_receive {} from {}", step.message, step.peer);
     case StepKind::reduce: break;
   }
+  for (const Source& source : schedule.sources_of(step))
+    if (source.peer != kLocal) claims[source.peer].claim_first();
   const std::string tree = tree_text(schedule, step);
   return step.finish ? fmt::format("{} = finish({})", region, tree) : fmt::format("{} = {}", region, tree);
 }
@@ -85,7 +101,8 @@ std::string to_text(std::span<const Schedule> schedules) {
     text += fmt::format("rank {} of {}: {} x {}, {}\n", schedule.rank, schedules.size(),
                         counted(schedule.slices, schedule.exact_slices ? "exact slice" : "slice"),
                         counted(schedule.chunks, "chunk"), counted(schedule.scratch_rows, "scratch row"));
-    for (const Step& step : schedule.steps) text += "  " + step_text(schedule, step) + "\n";
+    Claims claims;
+    for (const Step& step : schedule.steps) text += "  " + step_text(schedule, step, claims) + "\n";
   }
   return text;
 }

@@ -3,7 +3,9 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
+#include <map>
 
+#include "schedule/claimed_messages.h"
 #include "schedule/text.h"
 #include "tutti/error.h"
 
@@ -131,7 +133,16 @@ Step parse_reduce(Line& line, std::vector<Source>& sources) {
   return step;
 }
 
-Step parse_step(Line& line, std::vector<Source>& sources) {
+using Claims = std::map<int, ClaimedMessages>;  // by peer
+
+void claim_messages(const Step& step, std::span<const Source> sources, Claims& claims) {
+  if (step.kind == StepKind::receive) claims[step.peer].claim(step.message);
+  if (step.kind != StepKind::reduce) return;
+  for (const Source& source : sources.subspan(step.first_source))
+    if (source.peer != kLocal) claims[source.peer].claim_first();
+}
+
+Step parse_step(Line& line, std::vector<Source>& sources, const Claims& claims) {
   Step step;
   if (line.take("send")) {
     step.kind = StepKind::send;
@@ -153,6 +164,14 @@ Step parse_step(Line& line, std::vector<Source>& sources) {
     return parse_reduce(line, sources);
   }
   step.peer = line.number();
+  if (step.kind == StepKind::receive) {
+    const auto known = claims.find(step.peer);
+    step.message = known == claims.end() ? 0 : known->second.first_unclaimed();
+    if (line.take(",")) {
+      line.expect("message");
+      step.message = line.number<std::uint32_t>();
+    }
+  }
   return step;
 }
 
@@ -180,6 +199,7 @@ Schedule parse_header(Line& line) {
 
 std::vector<Schedule> parse_schedules(std::string_view text) {
   std::vector<Schedule> schedules;
+  Claims claims;  // of the last of them
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     Line line(text.substr(0, end), number);
@@ -187,10 +207,13 @@ std::vector<Schedule> parse_schedules(std::string_view text) {
     if (line.empty()) continue;
     if (line.take("rank")) {
       schedules.push_back(parse_header(line));
+      claims.clear();
     } else if (schedules.empty()) {
       line.fail("'rank'");
     } else {
-      schedules.back().steps.push_back(parse_step(line, schedules.back().sources));
+      Schedule& schedule = schedules.back();
+      schedule.steps.push_back(parse_step(line, schedule.sources, claims));
+      claim_messages(schedule.steps.back(), schedule.sources, claims);
     }
     if (!line.empty()) line.fail("nothing more");
   }

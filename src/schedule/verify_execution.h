@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/claimed_messages.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
@@ -53,6 +54,7 @@ class Execution {
     Region from, to;
     int value = 0;
     int receive_step = kNotYet;  // stays so where a reduce takes it
+    std::size_t number = 0;      // set where it is posted
     bool taken = false;
     // After this step of the sender the loan of `from` is over; after this one of the receiver those of `from` and
     // `to`.
@@ -60,10 +62,14 @@ class Execution {
   };
   struct Channel {  // from one rank to another
     std::deque<Message> messages;
-    std::size_t sent = 0, received = 0, taken = 0;  // the first so many of them
+    ClaimedMessages claimed;
+    std::size_t sent = 0, taken = 0;                // the first so many of them
     std::vector<Message*> posted;                   // those that receive steps take
     std::size_t send_waits = 0, receive_waits = 0;  // the first so many of messages and of posted have been waited for
-    Message& at(std::size_t number) { return number < messages.size() ? messages[number] : messages.emplace_back(); }
+    Message& at(std::size_t number) {
+      while (messages.size() <= number) messages.emplace_back();
+      return messages[number];
+    }
   };
   struct Access {
     Region region;

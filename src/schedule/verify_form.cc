@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <vector>
 
+#include "schedule/claimed_messages.h"
 #include "schedule/text.h"
 
 namespace tutti {
@@ -15,6 +17,7 @@ class FormCheck {
   FormCheck(const Schedule& schedule, const Layout& layout, const Goal& goal)
       : sent(layout.ranks(), 0),
         received(layout.ranks(), 0),
+        claimed(layout.ranks()),
         schedule_(schedule),
         goal_(goal),
         input_rows_(input_rows(layout, goal.collective, schedule.rank)),
@@ -25,6 +28,7 @@ class FormCheck {
   }
 
   std::vector<std::uint32_t> sent, received;  // messages, by peer
+  std::vector<ClaimedMessages> claimed;       // of those received
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
@@ -40,6 +44,7 @@ class FormCheck {
         break;
       case StepKind::receive:
         check_writable(step.region);
+        check_message(step);
         ++received[step.peer];
         ++posted_[step.peer];
         break;
@@ -73,6 +78,16 @@ class FormCheck {
     if (region.space == Space::input) fail("the caller's input is never written");
   }
 
+  // Ascending, so that a transport can queue receives.
+  void check_message(const Step& step) {
+    std::uint32_t& next = next_posted_[step.peer];
+    if (step.message < next)
+      fail(fmt::format("takes message {} of rank {} after a receive of message {}", step.message, step.peer, next - 1));
+    next = step.message + 1;
+    if (!claimed[step.peer].claim(step.message))
+      fail(fmt::format("takes message {} of rank {}, which a reduce before it has taken", step.message, step.peer));
+  }
+
   void check_wait(const Step& step, std::uint32_t posted, const char* verb) const {
     if (step.message > posted)
       fail(fmt::format("waits for {} messages, but only {} were {} rank {} before it", step.message, posted, verb,
@@ -102,6 +117,7 @@ class FormCheck {
     } else {
       check_peer(source.peer);
       ++received[source.peer];
+      claimed[source.peer].claim_first();
     }
     if (source.region.slice != to.slice || source.region.chunk != to.chunk)
       fail(fmt::format("source {} and result {} are different parts of the message", to_text(source.region),
@@ -121,7 +137,8 @@ class FormCheck {
   const Goal& goal_;
   int input_rows_;
   int step_ = 0;
-  std::vector<std::uint32_t> posted_;  // receive steps, by peer
+  std::vector<std::uint32_t> posted_;         // receive steps, by peer
+  std::map<int, std::uint32_t> next_posted_;  // above the messages they take
 };
 
 void check_frame(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal) {
@@ -155,10 +172,14 @@ void check_form(std::span<const Schedule> schedules, const Layout& layout, const
   std::vector<FormCheck> checks;
   for (const Schedule& schedule : schedules) checks.emplace_back(schedule, layout, goal).run();
   for (int from = 0; from < layout.ranks(); ++from)
-    for (int to = 0; to < layout.ranks(); ++to)
+    for (int to = 0; to < layout.ranks(); ++to) {
       if (checks[from].sent[to] != checks[to].received[from])
         throw Refutation{fmt::format("rank {} sends {} messages to rank {}, which receives {} from it", from,
                                      checks[from].sent[to], to, checks[to].received[from])};
+      if (checks[to].claimed[from].has_gap())
+        throw Refutation{fmt::format("rank {} never takes message {} of rank {}, but a later one", to,
+                                     checks[to].claimed[from].first_unclaimed(), from)};
+    }
 }
 
 }  // namespace tutti

@@ -29,7 +29,8 @@ std::string Execution::waits_for(int rank, int& peer) {
   const std::string here = where(rank, self.next, step.kind);
   if (step.kind == StepKind::wait_send)
     return fmt::format("{} waits for rank {} to take message {}", here, peer, channel(rank, peer).taken);
-  const std::size_t number = step.kind == StepKind::reduce ? channel(peer, rank).received : step.message - 1;
+  const std::size_t number =
+      step.kind == StepKind::reduce ? channel(peer, rank).claimed.first_unclaimed() : step.message - 1;
   return fmt::format("{} waits for {} {} from rank {}", here,
                      step.kind == StepKind::reduce ? "message" : "posted receive", number, peer);
 }

@@ -1,5 +1,5 @@
 // What a receiver has asked for, in the order of the messages that will bring it: the bookkeeping behind Channel's
-// receive(), receive_at() and view(), for transports that need no more.
+// receive() and view(), for transports that need no more.
 #pragma once
 
 #include <cassert>
@@ -22,8 +22,7 @@ struct Claim {
 
 class Claims {
  public:
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) { receive_at(next_, tag, data, bytes); }
-  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
     assert(message >= next_);
     waiting_.push_back({message, tag, data, bytes, false});
     next_ = message + 1;

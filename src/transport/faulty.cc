@@ -27,9 +27,8 @@ class FaultyChannel final : public Channel {
     sent_ = {open().sent(), 0};  // a committed message counts at once
   }
 
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override { open().receive(tag, data, bytes); }
-  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override {
-    open().receive_at(message, tag, data, bytes);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override {
+    open().receive(message, tag, data, bytes);
   }
   std::uint64_t received() override { return shown_later(received_, open().received()); }
 

@@ -2,9 +2,10 @@
 //
 // A Channel is one communicator's two-way path to one peer. Messages of a direction are numbered from 0 and arrive in
 // order.
-//   sending    send() lends bytes until they have been taken; or reserve() + commit(): write straight to where the peer
-//   wants them receiving  receive() lends memory to be filled; or view() + release(): look at the bytes where they
-//   already lie
+//   sending    send() lends bytes until they have been taken;
+//              or reserve() + commit(): write straight to where the peer wants them
+//   receiving  receive() lends memory to be filled;
+//              or view() + release(): look at the bytes where they already lie
 // Nothing here blocks. Nothing is sent without room at the receiver for that communicator and peer (its credit), so an
 // unread message of one communicator never holds up another.
 #pragma once
@@ -57,21 +58,17 @@ class Channel {
   virtual void commit(const Tag& tag) = 0;
 
   // --- receiving -----------------------------------------------------------------------------------------------------
-  // Lends data[0, bytes) to the next message not yet claimed, until received() counts it.
-  virtual void receive(const Tag& tag, std::byte* data, std::size_t bytes) = 0;
-
-  // The same for message number `message` of this direction, counted from 0 over the channel's life: messages before it
-  // that no receive has claimed are left to view(). Called in ascending order.
-  virtual void receive_at(std::uint64_t, const Tag& tag, std::byte* data, std::size_t bytes) {
-    receive(tag, data, bytes);
-  }
+  // Lends data[0, bytes) to message number `message` of this direction, until received() counts it. Called in ascending
+  // order; messages before it that no receive has claimed are left to view().
+  virtual void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) = 0;
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;
 
-  // Claims the next message not yet claimed by receive(), of `bytes` bytes, and shows what is here of it: true once
+  // Looks at the first message that no receive has claimed, of `bytes` bytes, and shows what is here of it: true once
   // something is (for an empty message: once it is here), with `here` = the bytes not yet released, contiguous. Call
-  // again to see more.
+  // again to see more. Once called, it is to be called until the message has been released: only then may a receive()
+  // claim on from there. One message at a time.
   virtual bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) = 0;
 
   // Gives back the first `bytes` of the view. The message is done when all of it has been given back (empty:

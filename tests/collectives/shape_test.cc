@@ -20,23 +20,23 @@ void expect_peers_in_turn(const Schedule& schedule, std::size_t first, StepKind 
   }
 }
 
-TEST(TwoShotAllReduce, IsOnePassOverAllInputsWithItsSendsRightBehind) {
+TEST(TwoShotAllReduce, IsOnePassOverAllInputsWithEveryReceivePostedFirstAndItsSendsRightBehind) {
   for (int n : {2, 3, 8})
     for (const Schedule& schedule :
          build_all(*find_algorithm(Collective::all_reduce, Algorithm::two_shot), Layout::of(n), {})) {
       ASSERT_EQ(schedule.steps.size(), 3 * (n - 1) + 1u);
       EXPECT_EQ(schedule.scratch_rows, 0);
-      expect_peers_in_turn(schedule, 0, StepKind::send, n);
-      const Step& reduce = schedule.steps[n - 1];
+      expect_peers_in_turn(schedule, 0, StepKind::receive, n);
+      expect_peers_in_turn(schedule, n - 1, StepKind::send, n);
+      const Step& reduce = schedule.steps[2 * n - 2];
       EXPECT_EQ(reduce.kind, StepKind::reduce);
       EXPECT_TRUE(reduce.finish);
       EXPECT_EQ(reduce.region.space, Space::output);
       const auto sources = schedule.sources_of(reduce);
       ASSERT_EQ(static_cast<int>(sources.size()), n);
       for (int leaf = 0; leaf < n; ++leaf) EXPECT_EQ(sources[leaf].peer, leaf == schedule.rank ? kLocal : leaf);
-      expect_peers_in_turn(schedule, n, StepKind::send, n);
-      EXPECT_EQ(schedule.steps[n].region, reduce.region);
-      expect_peers_in_turn(schedule, 2 * n - 1, StepKind::receive, n);
+      expect_peers_in_turn(schedule, 2 * n - 1, StepKind::send, n);
+      EXPECT_EQ(schedule.steps[2 * n - 1].region, reduce.region);
     }
 }
 

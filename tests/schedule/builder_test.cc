@@ -74,9 +74,11 @@ TEST(Builder, AnAnswerNeedsNoWaitButAnotherPeersMessageDoes) {
     Builder builder(0, 1);
     builder.send(1, kInput);
     builder.receive(peer, kOutput);
-    EXPECT_EQ(built(std::move(builder)), std::string("  send input[slice 0 chunk 0] to 1\n") +
-                                             (peer == 1 ? "" : "  wait_send 1 to 1\n") +
-                                             "  receive output[slice 0 chunk 0] from " + std::to_string(peer) + "\n");
+    EXPECT_EQ(built(std::move(builder)), peer == 1 ? "  receive output[slice 0 chunk 0] from 1\n"
+                                                     "  send input[slice 0 chunk 0] to 1\n"
+                                                   : "  send input[slice 0 chunk 0] to 1\n"
+                                                     "  wait_send 1 to 1\n"
+                                                     "  receive output[slice 0 chunk 0] from 2\n");
   }
 }
 
@@ -93,6 +95,31 @@ TEST(Builder, OneWaitCoversEarlierMessages) {
             "  wait_receive 2 from 1\n"
             "  send output[slice 1 chunk 0] to 2\n"
             "  send output[slice 0 chunk 0] to 2\n");
+}
+
+TEST(Builder, PostsAReceiveAsEarlyAsItsMemoryAllows) {
+  const Region mine{Space::output, 0, 1, 0};
+  Builder builder(0, 2);
+  builder.reduce({Builder::message(1, mine, false)}, mine);  // message 0 of rank 1
+  builder.send(1, mine);
+  builder.receive(2, kOutput);
+  builder.receive(1, kOutput);
+  EXPECT_EQ(built(std::move(builder)),
+            "  receive output[slice 0 chunk 0] from 2\n"
+            "  output[slice 1 chunk 0] = from 1\n"
+            "  send output[slice 1 chunk 0] to 1\n"
+            "  wait_receive 1 from 2\n"
+            "  receive output[slice 0 chunk 0] from 1\n");
+
+  Builder free(0, 2);
+  free.reduce({Builder::message(1, mine, false)}, mine);
+  free.receive(1, kOutput);
+  free.receive(2, {Space::output, 0, 1, 0});
+  EXPECT_EQ(built(std::move(free)),
+            "  receive output[slice 0 chunk 0] from 1, message 1\n"
+            "  output[slice 1 chunk 0] = from 1\n"
+            "  receive output[slice 1 chunk 0] from 2\n")
+      << "never before the memory is written";
 }
 
 TEST(Builder, ScratchMemoryIsNamedByRowAndChunkWhateverTheSlice) {

@@ -15,7 +15,7 @@ bool is_reduce(const Step& step) { return step.kind == StepKind::reduce; }
 std::string Mutator::mutate(std::vector<Schedule>& schedules) {
   Schedule& schedule = schedules[below(schedules.size())];
   const int ranks = static_cast<int>(schedules.size());
-  switch (below(11)) {
+  switch (below(12)) {
     case 0: return drop(schedule, false);
     case 1: return drop(schedule, true);
     case 2: return duplicate(schedule);
@@ -26,6 +26,7 @@ std::string Mutator::mutate(std::vector<Schedule>& schedules) {
     case 7: return change_wait(schedule);
     case 8: return change_finish(schedule);
     case 9: return drop_source(schedule);
+    case 10: return change_message(schedule);
     default: return change_source(schedule, ranks);
   }
 }
@@ -89,6 +90,13 @@ std::string Mutator::change_wait(Schedule& schedule) {
   if (!at) return {};
   schedule.steps[*at].message += one_more_or_less();
   return "wait for one more or less";
+}
+
+std::string Mutator::change_message(Schedule& schedule) {
+  const auto at = pick(schedule, [](const Step& step) { return step.kind == StepKind::receive; });
+  if (!at) return {};
+  schedule.steps[*at].message += one_more_or_less();
+  return "take the message before or after";
 }
 
 std::string Mutator::change_finish(Schedule& schedule) {

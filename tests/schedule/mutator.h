@@ -30,6 +30,7 @@ class Mutator {
   std::string redirect_peer(Schedule& schedule, int ranks);
   std::string redirect_region(Schedule& schedule);
   std::string change_wait(Schedule& schedule);
+  std::string change_message(Schedule& schedule);
   std::string change_finish(Schedule& schedule);
   std::string change_source(Schedule& schedule, int ranks);
   std::string drop_source(Schedule& schedule);

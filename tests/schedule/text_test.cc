@@ -41,6 +41,18 @@ TEST(Text, TreesKeepTheirShape) {
   EXPECT_TRUE(schedules[0].exact_slices && schedules[0].steps[0].finish && schedules[0].sources[1].partial);
 }
 
+TEST(Text, AReceiveSaysItsMessageWhereThatIsNotTheNext) {
+  const std::string text =
+      "rank 0 of 1: 1 slice x 1 chunk, 1 scratch row\n"
+      "  receive output[slice 0 chunk 0] from 1, message 1\n"
+      "  scratch[row 0 slice 0 chunk 0] = input[slice 0 chunk 0] + from 1\n"
+      "  receive output[slice 0 chunk 0] from 1\n";
+  const std::vector<Schedule> schedules = parse_schedules(text);
+  EXPECT_EQ(to_text(schedules), text);
+  EXPECT_EQ(schedules[0].steps[0].message, 1u);
+  EXPECT_EQ(schedules[0].steps[2].message, 2u);
+}
+
 TEST(Text, ErrorsNameTheLine) {
   const auto error = [](std::string_view text) -> std::string {
     try {

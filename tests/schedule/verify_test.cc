@@ -1,5 +1,6 @@
 #include "schedule/verify.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "schedule/examples.h"
@@ -118,6 +119,54 @@ TEST(Verify, FindsADeadlockThatOnlyBufferingWouldHide) {
       output[slice 0 chunk 0] = finish(from 0 + input[slice 0 chunk 0]))",
                 "deadlock: rank 0, step 1 (wait_send) waits for rank 1 to take message 0; rank 1, step 1 (wait_send) "
                 "waits for rank 0");
+}
+
+TEST(Verify, AReceiveMayBePostedLongBeforeItsMessage) {
+  const auto ahead = [](std::string_view first, std::string_view second, std::string_view third) {
+    return fmt::format(R"(
+      rank 0 of 2: 2 slices x 1 chunk, 0 scratch rows
+        {}
+        {}
+        {}
+        send output[slice 0 chunk 0] to 1
+      rank 1 of 2: 2 slices x 1 chunk, 0 scratch rows
+        receive output[slice 0 chunk 0] from 0, message 1
+        send input[slice 0 chunk 0] to 0
+        output[slice 1 chunk 0] = finish(from 0 + input[slice 1 chunk 0])
+        send output[slice 1 chunk 0] to 0
+    )",
+                       first, second, third);
+  };
+  const std::string receive = "receive output[slice 1 chunk 0] from 1, message 1";
+  const std::string send = "send input[slice 1 chunk 0] to 1";
+  const std::string reduce = "output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)";
+  EXPECT_EQ(reason(ahead(receive, send, reduce)), "");
+  EXPECT_EQ(reason(ahead(send, receive, reduce)), "");
+  EXPECT_EQ(reason(ahead(send, reduce, receive)), "");
+  expect_reason(ahead(receive, send, "wait_receive 1 from 1\n" + reduce), "deadlock");
+}
+
+TEST(Verify, RefusesMessagesTakenTwiceOrNotAtAllOrOutOfOrder) {
+  constexpr std::string_view kReceive = "receive output[slice 0 chunk 0] from 0";
+  EXPECT_EQ(reason(replaced(kGather, kReceive, std::string(kReceive) + ", message 0")), "");
+  expect_reason(replaced(kGather, kReceive, std::string(kReceive) + ", message 7"),
+                "rank 1 never takes message 0 of rank 0, but a later one");
+  const auto takes = [](std::string_view first, std::string_view second) {
+    return fmt::format(R"(
+      rank 0 of 2: 2 slices x 1 chunk, 1 scratch row
+        {}
+        {}
+      rank 1 of 2: 2 slices x 1 chunk, 0 scratch rows
+        send input[slice 0 chunk 0] to 0
+        send input[slice 0 chunk 0] to 0
+    )",
+                       first, second);
+  };
+  const std::string later = "receive output[slice 0 chunk 0] from 1, message 1";
+  const std::string earlier = "receive output[slice 0 chunk 0] from 1, message 0";
+  const std::string reduce = "output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)";
+  expect_reason(takes(later, earlier), "takes message 0 of rank 1 after a receive of message 1");
+  expect_reason(takes(reduce, earlier), "takes message 0 of rank 1, which a reduce before it has taken");
 }
 
 TEST(Verify, FindsARaceBetweenALoanAndAWrite) {

@@ -89,7 +89,10 @@ class Conformance : public testing::TestWithParam<ConnectionKind> {
     channel.send(tag_of(message), data.data(), data.size());
   }
   static void receive(Channel& channel, std::uint64_t message, Bytes& data) {
-    channel.receive(tag_of(message), data.data(), data.size());
+    receive(channel, message, data, tag_of(message));
+  }
+  static void receive(Channel& channel, std::uint64_t message, Bytes& data, const Tag& tag) {
+    channel.receive(message, tag, data.data(), data.size());
   }
   static void wait_for(Channel& channel, std::uint64_t sent, std::uint64_t received) {
     wait_until({&channel}, [&] { return channel.sent() >= sent && channel.received() >= received; });

@@ -15,7 +15,7 @@ TEST_P(Conformance, EverySizeArrivesInAPostedReceive) {
       const Bytes out = pattern(first_out + count, bytes);
       Bytes in(bytes);
       send(channel, first_out + count, out);
-      receive(channel, first_in + count, in);
+      receive(channel, count, in, tag_of(first_in + count));
       ++count;
       wait_for(channel, count, count);
       EXPECT_TRUE(same(in, pattern(first_in + count - 1, bytes))) << bytes;
@@ -97,7 +97,7 @@ TEST_P(Conformance, LargeMessagesBothWaysAtOnceDoNotDeadlock) {
     const Bytes data = pattern(out, bytes);
     send(channel, out, data);
     Bytes filled(bytes);
-    receive(channel, in, filled);
+    receive(channel, 0, filled, tag_of(in));
     wait_for(channel, 1, 1);
     EXPECT_TRUE(same(filled, pattern(in, bytes)));
     send(channel, out, data);
@@ -140,7 +140,7 @@ TEST_P(Conformance, AViewShowsTheMessageAfterThePostedReceives) {
         wait_received(*ends.second, 2);
         std::span<const std::byte> here;
         ends.second->view(tag_of(3), in[3].size(), here);  // whether it is here or not
-        ends.second->receive_at(4, tag_of(4), in[4].data(), in[4].size());
+        ends.second->receive(4, tag_of(4), in[4].data(), in[4].size());
         in[3] = look(*ends.second, 3, in[3].size());
         wait_received(*ends.second, 3);
         for (std::uint64_t i = 0; i < 5; ++i) EXPECT_TRUE(same(in[i], pattern(i, in[i].size()))) << i;
@@ -159,8 +159,7 @@ TEST_P(Conformance, AReceivePostedAheadLeavesTheMessagesBeforeItToViews) {
       [&] {
         std::vector<Bytes> in;
         for (std::uint64_t i = 0; i < 6; ++i) in.emplace_back(30'000 * i);
-        for (const std::uint64_t i : {1, 4}) ends.second->receive_at(i, tag_of(i), in[i].data(), in[i].size());
-        receive(*ends.second, 5, in[5]);  // the one after all claimed so far
+        for (const std::uint64_t i : {1, 4, 5}) ends.second->receive(i, tag_of(i), in[i].data(), in[i].size());
         for (const std::uint64_t i : {0, 2, 3}) in[i] = look(*ends.second, i, in[i].size());
         wait_received(*ends.second, 3);
         for (std::uint64_t i = 0; i < 6; ++i) EXPECT_TRUE(same(in[i], pattern(i, in[i].size()))) << i;
@@ -181,7 +180,7 @@ TEST_P(Conformance, ThousandsOfMessagesMayBeLentAhead) {
         wait_sent(*ends.first, count);
       },
       [&] {
-        for (std::uint64_t i = 0; i < count; ++i) ends.second->receive(tag_of(i), bytes_of(in[i]), sizeof in[i]);
+        for (std::uint64_t i = 0; i < count; ++i) ends.second->receive(i, tag_of(i), bytes_of(in[i]), sizeof in[i]);
         wait_received(*ends.second, count);
       });
   EXPECT_EQ(in, out);
@@ -192,7 +191,7 @@ TEST_P(Conformance, MessagesWaitForAnEndThatIsMadeLater) {
   const Bytes out = pattern(0, 100), back = pattern(1, 50);
   Bytes in(100), answer(50);
   send(*first, 0, out);
-  receive(*first, 1, answer);
+  receive(*first, 0, answer, tag_of(1));
   for (int i = 0; i < 10; ++i) first->progress();
   EXPECT_EQ(first->received(), 0u);
   auto second = connection_->open(1, 9);

@@ -91,7 +91,7 @@ TEST_P(Conformance, AnUnreadMessageHoldsUpNoOtherCommunicator) {
       const Bytes data = pattern(out + i, 5000 * (i % 4));
       Bytes filled(data.size());
       send(channel, out + i, data);
-      receive(channel, in + i, filled);
+      receive(channel, i, filled, tag_of(in + i));
       busy.progress();
       wait_for(channel, i + 1, i + 1);
       EXPECT_TRUE(same(filled, pattern(in + i, filled.size())));
@@ -110,7 +110,7 @@ TEST_P(Conformance, AnotherTagIsRefusedBeforeMemoryIsTouched) {
       const Bytes out = pattern(0, bytes);
       Bytes in(bytes, std::byte{0x5a});
       std::span<const std::byte> here;
-      if (!by_view) receive(*ends.second, 7, in);
+      if (!by_view) receive(*ends.second, 0, in, tag_of(7));
       send(*ends.first, 3, out);
       try {
         wait_until({ends.first.get(), ends.second.get()},
@@ -219,7 +219,7 @@ TEST_P(Conformance, ASleeperIsWokenByEveryMessage) {
       std::uint64_t out = turn, in = 0;
       // Off balance by a random moment, so that sends fall into every instant of the peer's going to sleep.
       for (unsigned spin = random() % 2000; spin > 0; --spin) std::atomic_signal_fence(std::memory_order_seq_cst);
-      channel.receive(tag_of(turn), reinterpret_cast<std::byte*>(&in), sizeof in);
+      channel.receive(turn, tag_of(turn), reinterpret_cast<std::byte*>(&in), sizeof in);
       channel.send(tag_of(turn), reinterpret_cast<const std::byte*>(&out), sizeof out);
       sleep_until(connection_->transport(rank), connection_->sleeper(rank), channel,
                   [&] { return channel.received() + channel.sent() == 2 * (turn + 1); });
@@ -238,7 +238,7 @@ TEST_P(Conformance, SleepersMoveLargeMessagesToTheirEnd) {
     for (std::uint64_t turn = 0; turn < 3; ++turn) {
       Bytes in(bytes);
       channel.send(tag_of(0), out.data(), bytes);
-      channel.receive(tag_of(0), in.data(), bytes);
+      channel.receive(turn, tag_of(0), in.data(), bytes);
       sleep_until(transport, connection_->sleeper(rank), channel,
                   [&] { return channel.received() + channel.sent() == 2 * (turn + 1); });
       EXPECT_TRUE(same(in, pattern(1 - rank, bytes)));

@@ -67,22 +67,16 @@ class Player {
     const Planned& message = in_[next_post_];
     posted_.push_back({message, Bytes(message.bytes)});
     std::byte* data = posted_.back().data.data();
-    if (next_post_ == claimed_ && !waiting_for_view_) {
-      channel_.receive(tag_of(message.number), data, message.bytes);
-    } else {
-      channel_.receive_at(next_post_, tag_of(message.number), data, message.bytes);
-    }
-    claimed_ = std::max(claimed_, ++next_post_);
+    channel_.receive(next_post_, tag_of(message.number), data, message.bytes);
+    ++next_post_;
   }
 
   void look() {
     while (next_view_ < in_.size() && !in_[next_view_].viewed) ++next_view_;
     if (next_view_ > next_post_ || next_view_ == in_.size()) return;
     const Planned& message = in_[next_view_];
-    claimed_ = std::max(claimed_, next_view_ + 1);
     std::span<const std::byte> here;
-    waiting_for_view_ = !channel_.view(tag_of(message.number), message.bytes, here);
-    if (waiting_for_view_) return;
+    if (!channel_.view(tag_of(message.number), message.bytes, here)) return;
     const std::size_t taken = here.size() < 2 || random_() % 2 == 0 ? here.size() : random_() % here.size();
     seen_.insert(seen_.end(), here.begin(), here.begin() + static_cast<std::ptrdiff_t>(taken));
     channel_.release(taken);
@@ -119,11 +113,9 @@ class Player {
   const std::vector<Planned> out_, in_;
   std::mt19937_64 random_;
   std::size_t next_out_ = 0, next_post_ = 0, next_view_ = 0;
-  std::size_t claimed_ = 0;  // above all messages claimed
   std::deque<Bytes> lent_;
   std::deque<Posted> posted_;
   std::uint64_t received_ = 0;
-  bool waiting_for_view_ = false;
   Bytes seen_;  // of the message that is viewed
 };
 

@@ -60,7 +60,7 @@ TEST(Faulty, NothingIsHiddenFromWhoeverIsAboutToSleep) {
   TwoRanks ranks({.delay_calls = 1'000'000});
   const std::byte out{};
   std::byte in;
-  ranks.first->receive(kTag, &in, 1);
+  ranks.first->receive(0, kTag, &in, 1);
   ranks.second->send(kTag, &out, 1);
   EXPECT_EQ(ranks.first->received(), 0u);
   ranks.faulty.before_sleep();
@@ -72,7 +72,8 @@ TEST(Faulty, TheChannelClosesAtTheMessageAskedFor) {
   TwoRanks ranks({.close_at = 2});
   const std::byte out{};
   std::byte in[3];
-  for (std::byte& byte : in) ranks.second->receive(kTag, &byte, 1);
+  for (std::uint64_t message = 0; message < std::size(in); ++message)
+    ranks.second->receive(message, kTag, &in[message], 1);
   ranks.first->send(kTag, &out, 1);
   ranks.first->send(kTag, &out, 1);
   EXPECT_EQ(ranks.second->received(), 2u);
@@ -85,7 +86,8 @@ TEST(Faulty, OneTagIsFlipped) {
   TwoRanks ranks({.flip_tag_at = 1});
   const std::byte out{};
   std::byte in[2];
-  for (std::byte& byte : in) ranks.second->receive(kTag, &byte, 1);
+  for (std::uint64_t message = 0; message < std::size(in); ++message)
+    ranks.second->receive(message, kTag, &in[message], 1);
   ranks.first->send(kTag, &out, 1);
   EXPECT_EQ(ranks.second->received(), 1u);
   EXPECT_EQ(ranks.first->reserve(kTag, 1), nullptr) << "this message must go by send()";
@@ -98,7 +100,7 @@ TEST(Faulty, ReservationsAreRefusedNowAndThen) {
   int refused = 0;
   for (std::uint64_t message = 0; message < 100; ++message) {
     std::byte in;
-    ranks.second->receive(kTag, &in, 1);
+    ranks.second->receive(message, kTag, &in, 1);
     while (!ranks.first->reserve(kTag, 1)) ++refused;
     ranks.first->commit(kTag);
     EXPECT_EQ(ranks.second->received(), message + 1);

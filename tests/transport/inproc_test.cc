@@ -37,7 +37,7 @@ TEST(Inproc, AReservationIsThePostedMemory) {
   TwoRanks ranks;
   std::byte in[8]{};
   EXPECT_EQ(ranks.first->reserve(kTag, 8), nullptr) << "nothing posted";
-  ranks.second->receive(kTag, in, 8);
+  ranks.second->receive(0, kTag, in, 8);
   EXPECT_EQ(ranks.first->reserve(kTag, 9), nullptr);
   EXPECT_EQ(ranks.first->reserve(kTag, 8), in);
   ranks.first->commit(kTag);
@@ -48,7 +48,7 @@ TEST(Inproc, ALentMessageIsNotOvertakenByAReservation) {
   TwoRanks ranks;
   const std::byte out[8]{};
   std::byte in[2][8]{};
-  for (auto& posted : in) ranks.second->receive(kTag, posted, 8);
+  for (std::uint64_t message : {0, 1}) ranks.second->receive(message, kTag, in[message], 8);
   ranks.first->send(kTag, out, 8);
   EXPECT_EQ(ranks.first->reserve(kTag, 8), nullptr);
   EXPECT_EQ(ranks.second->received(), 1u);

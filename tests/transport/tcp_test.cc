@@ -47,9 +47,9 @@ class TcpChannel : public testing::Test {
   }
 
   // What a channel that waits for `bytes` bytes says of its peer.
-  std::string complaint(std::size_t bytes = 8) {
+  std::string complaint(std::size_t bytes = 8, std::uint64_t message = 0) {
     std::vector<std::byte> in(bytes);
-    channel_->receive(kTag, in.data(), bytes);
+    channel_->receive(message, kTag, in.data(), bytes);
     try {
       for (int i = 0; i < 10; ++i) channel_->received();
     } catch (const ChannelClosed& closed) {
@@ -87,7 +87,7 @@ TEST_F(TcpChannel, AConnectionThatComesBeforeItsChannelWaits) {
   attach();
   channel_ = transport_.channel(kCommunicator, 0, kPeer);
   write_to_channel(header(0).encode());
-  channel_->receive(kTag, nullptr, 0);
+  channel_->receive(0, kTag, nullptr, 0);
   EXPECT_EQ(channel_->received(), 1u);
 }
 
@@ -99,7 +99,7 @@ TEST_F(TcpChannel, OnlyTheFirstConnectionIsKept) {
   EXPECT_EQ(fcntl(ends[0], F_GETFD), -1) << "the second is closed";
   close(ends[1]);
   write_to_channel(header(0).encode());
-  channel_->receive(kTag, nullptr, 0);
+  channel_->receive(0, kTag, nullptr, 0);
   EXPECT_EQ(channel_->received(), 1u);
 }
 
@@ -108,7 +108,7 @@ TEST_F(TcpChannel, AMessageMayArriveByteByByte) {
   const std::byte payload[5] = {};
   for (const bool by_view : {false, true}) {
     std::vector<std::byte> in(5, std::byte{9});
-    if (!by_view) channel_->receive(kTag, in.data(), 5);
+    if (!by_view) channel_->receive(0, kTag, in.data(), 5);
     const auto bytes = header(5, by_view ? 1 : 0).encode();
     std::size_t seen = 0;
     const auto turn = [&] {
@@ -221,10 +221,10 @@ TEST_F(TcpChannel, WhatHasArrivedIsDeliveredEvenAfterFailure) {
   write_to_channel(std::vector<std::byte>(20'000, std::byte{1}));
   transport_.fail(kCommunicator, kPeer, "its process died");
   std::vector<std::byte> in(20'000);
-  channel_->receive(kTag, in.data(), in.size());
+  channel_->receive(0, kTag, in.data(), in.size());
   for (int i = 0; i < 3 && channel_->received() == 0; ++i) continue;
   EXPECT_EQ(in, std::vector<std::byte>(20'000, std::byte{1}));
-  EXPECT_EQ(complaint(), "its process died");
+  EXPECT_EQ(complaint(8, 1), "its process died");
 }
 
 TEST_F(TcpChannel, NewsOfTheConnectionWakesTheSleeper) {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/claimed_messages.h"
+
 namespace tutti::tools {
 namespace {
 
@@ -34,7 +36,7 @@ struct Posted {
 struct Rank {
   std::size_t next_step = 0;
   std::map<std::tuple<Space, int, int>, std::pair<int, Leaves>> memory;  // scratch: row, chunk; output: slice, chunk
-  std::map<int, std::size_t> claimed;                                    // messages by peer
+  std::map<int, ClaimedMessages> claimed;                                // by peer
   std::map<int, std::vector<Posted>> posted;
   Leaves heard;  // barrier: whose entering it knows of
 };
@@ -129,7 +131,8 @@ class Lockstep {
         return true;
       }
       case StepKind::receive:
-        state.posted[step.peer].push_back({step.peer, state.claimed[step.peer]++, step.region});
+        state.claimed[step.peer].claim(step.message);
+        state.posted[step.peer].push_back({step.peer, step.message, step.region});
         return true;
       case StepKind::reduce: return try_reduce(rank, step);
       case StepKind::wait_send: {
@@ -151,7 +154,7 @@ class Lockstep {
     for (const Source& source : schedules_[rank].sources_of(step)) {
       if (source.peer == kLocal) {
         result.merge(read(rank, source.region));
-      } else if (Message* message = arrived(source.peer, rank, claimed[source.peer]++)) {
+      } else if (Message* message = arrived(source.peer, rank, claimed[source.peer].claim_first())) {
         messages.push_back(message);
         result.insert(message->leaves.begin(), message->leaves.end());
       } else {

@@ -66,16 +66,10 @@ void Channel::check_receiver() const {
 
 // --- receiving -------------------------------------------------------------------------------------------------------
 
-void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) {
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(hub_->mutex_);
-  in_->claims.receive(tag, data, bytes);
+  in_->claims.receive(message, tag, data, bytes);
   wake(in_->sender);  // it may want to reserve
-}
-
-void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
-  const std::lock_guard lock(hub_->mutex_);
-  in_->claims.receive_at(message, tag, data, bytes);
-  wake(in_->sender);
 }
 
 std::uint64_t Channel::received() {

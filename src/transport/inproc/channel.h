@@ -24,8 +24,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override;
-  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;

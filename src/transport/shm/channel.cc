@@ -224,8 +224,7 @@ void Channel::consume_line(bool peer_waits) {
   peer_waits_ |= peer_waits;
 }
 
-void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
-  messages_in_ = message + 1;
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
   wanted_.push({message, tag, data, bytes, 0});
   std::uint64_t at;
   if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() ||
@@ -281,7 +280,6 @@ bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>
     viewing_ = true;
     view_left_ = bytes;
     view_at_ = 0;
-    messages_in_ = std::max(messages_in_, messages_done_ + 1);
   }
   here = payload(*line).subspan(view_at_);
   return true;

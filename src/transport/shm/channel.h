@@ -44,10 +44,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override {
-    receive_at(messages_in_, tag, data, bytes);
-  }
-  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;
@@ -117,7 +114,6 @@ class Channel final : public tutti::Channel {
 
   // receiving
   Fifo<Wanted> wanted_;
-  std::uint64_t messages_in_ = 0;    // the first that nothing has claimed, or waits to be viewed before
   std::uint64_t messages_done_ = 0;  // consumed in full
   std::uint64_t received_ = 0;
   std::uint32_t line_in_ = 0;       // lines consumed

@@ -33,12 +33,8 @@ std::uint64_t Channel::sent() {
   return sender_.sent();
 }
 
-void Channel::receive(const Tag& tag, std::byte* data, std::size_t bytes) {
-  receiver_.claims().receive(tag, data, bytes);
-}
-
-void Channel::receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
-  receiver_.claims().receive_at(message, tag, data, bytes);
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  receiver_.claims().receive(message, tag, data, bytes);
 }
 
 std::uint64_t Channel::received() {

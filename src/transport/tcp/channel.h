@@ -24,8 +24,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;  // given back = handed to the kernel
   std::byte* reserve(const Tag&, std::size_t) override { return nullptr; }
   void commit(const Tag&) override {}
-  void receive(const Tag& tag, std::byte* data, std::size_t bytes) override;
-  void receive_at(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;
