@@ -1,7 +1,13 @@
 // Which instruction sets the kernels are compiled for: AVX-512, AVX2, NEON, and plain C++ for everything else. Each
-// further one costs build time and pays only on processors that are older than AVX2. Included before any of Highway's
-// headers.
+// further one costs build time and pays only on processors that are older than AVX2. Under sanitizers, where each costs
+// most, AVX-512 is left out: the source is the same. Included before any of Highway's headers.
 #pragma once
 
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_WASM_EMU256)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TUTTI_NOT_UNDER_SANITIZERS HWY_AVX3
+#else
+#define TUTTI_NOT_UNDER_SANITIZERS 0
+#endif
+#define HWY_DISABLED_TARGETS                                                                                           \
+  (TUTTI_NOT_UNDER_SANITIZERS | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
+   HWY_RVV | HWY_WASM_EMU256)

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 
 #include "runtime/choose.h"
+#include "tutti/error.h"
 
 namespace tutti::runtime {
 namespace {
@@ -84,6 +87,15 @@ void count_messages(Plan& plan) {
   }
 }
 
+// A channel shows one message at a time. With one leaf a rank no algorithm asks for more.
+void require_one_message_a_peer(std::span<const Source> sources) {
+  std::set<int> peers;
+  for (const Source& source : sources)
+    if (source.peer != kLocal && !peers.insert(source.peer).second)
+      throw Error(ErrorCode::invalid_argument, "one step takes two messages of rank " + std::to_string(source.peer) +
+                                                   "; this spread of leaves over ranks cannot be executed yet");
+}
+
 }  // namespace
 
 Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total) {
@@ -117,6 +129,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   if (call.collective == Collective::reduce_scatter) plan->output_bias = own;
 
   for (const Step& step : schedule.steps) {
+    require_one_message_a_peer(schedule.sources_of(step));
     PlanStep made{.kind = step.kind,
                   .finish = step.finish,
                   .space = step.region.space,

@@ -48,7 +48,6 @@ struct PlanStep {
 
 struct Plan {
   Call call;  // sequence 0
-  int step_count = 0;
   std::vector<PlanStep> steps;
   std::vector<PlanSource> sources;
   std::vector<int> peers;  // that the schedule talks to, ascending

@@ -1,6 +1,7 @@
 // The command line of `tutti bench`: options, limits, table and exit status.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,6 +1,7 @@
 // The numbers of `tutti bench`: what it sends, what it expects, and that it measures what is right.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>

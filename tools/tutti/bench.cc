@@ -1,6 +1,7 @@
 // tutti bench all_reduce -n 2: sweeps sizes, checks every result, prints the limit beside the figure.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>

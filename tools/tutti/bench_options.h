@@ -1,7 +1,6 @@
 // What `tutti bench` is asked to do.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +8,10 @@
 #include <vector>
 
 #include "tutti/types.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace tutti::tools {
 

@@ -5,10 +5,14 @@
 // 1 otherwise.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <limits>
 #include <stdexcept>
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace tutti::tools {
 

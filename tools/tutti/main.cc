@@ -1,6 +1,7 @@
 // The `tutti` program: wires the subcommands together.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "command.h"

@@ -1,6 +1,7 @@
 // tutti run -n 4 ./prog …: starts ranks on this host.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 

@@ -1,0 +1,82 @@
+#include "runtime/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tutti/error.h"
+
+namespace tutti::runtime {
+namespace {
+
+std::unique_ptr<Plan> plan_of(Collective collective, Algorithm algorithm, std::uint64_t count, int rank,
+                              const Layout& layout, DType dtype = DType::float32) {
+  const Call call{.collective = collective, .dtype = dtype, .op = Op::sum, .count = count};
+  return make_plan(call, *find_algorithm(collective, algorithm), rank, layout);
+}
+
+std::vector<PlanStep> steps_of(const Plan& plan, StepKind kind) {
+  std::vector<PlanStep> found;
+  std::ranges::copy_if(plan.steps, std::back_inserter(found), [&](const PlanStep& step) { return step.kind == kind; });
+  return found;
+}
+
+TEST(MakePlan, TwoShotStoresItsResultForAllPeersInOnePass) {
+  for (const int ranks : {2, 3, 8}) {
+    const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, 1000, 1, Layout::of(ranks));
+    const auto reduces = steps_of(*plan, StepKind::reduce);
+    ASSERT_EQ(reduces.size(), 1u);
+    EXPECT_EQ(reduces[0].pushes, static_cast<std::uint32_t>(ranks - 1));
+    EXPECT_EQ(plan->most_pushes, reduces[0].pushes);
+    EXPECT_EQ(plan->most_sources, static_cast<std::size_t>(ranks));
+    EXPECT_EQ(std::ranges::count_if(plan->steps, [](const PlanStep& step) { return step.fused; }), ranks - 1);
+    EXPECT_EQ(plan->scratch_bytes, 0u);
+    EXPECT_EQ(plan->steps.front().kind, StepKind::receive);
+    EXPECT_EQ(plan->steps.front().message, 1u) << "the peer's input comes first, and is viewed";
+  }
+}
+
+TEST(MakePlan, SlicesCoverTheMessageOnceWhateverItsCount) {
+  for (const std::uint64_t count : {0, 1, 2, 3, 15, 16, 17, 1000, 1001}) {
+    std::size_t bytes = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, count, rank, Layout::of(3));
+      const PlanStep reduce = steps_of(*plan, StepKind::reduce).front();
+      EXPECT_EQ(reduce.offset, bytes) << "rank " << rank << ", " << count << " elements";
+      bytes += reduce.bytes;
+    }
+    EXPECT_EQ(bytes, count * sizeof(float));
+  }
+}
+
+TEST(MakePlan, TheOwnPartOfAHalfStartsWhereTheCallersBufferDoes) {
+  const auto gather = plan_of(Collective::all_gather, Algorithm::one_shot, 10, 2, Layout::of(4));
+  EXPECT_EQ(gather->input_bias, 2 * 10 * sizeof(float));
+  EXPECT_EQ(gather->output_bias, 0u);
+  const auto scatter = plan_of(Collective::reduce_scatter, Algorithm::one_shot, 10, 2, Layout::of(4));
+  EXPECT_EQ(scatter->output_bias, 2 * 10 * sizeof(float));
+  EXPECT_EQ(scatter->input_bias, 0u);
+}
+
+TEST(MakePlan, PartialResultsOfSmallTypesHaveRoomInTheAccumulationType) {
+  const auto plan =
+      plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 1000, 0, Layout::of(4), DType::bfloat16);
+  EXPECT_GE(plan->scratch_bytes, 1000 * sizeof(float));
+  for (const PlanStep& send : steps_of(*plan, StepKind::send))
+    EXPECT_EQ(send.bytes, 1000 * (send.space == Space::scratch ? 4u : 2u));
+}
+
+TEST(MakePlan, TwoMessagesOfOnePeerInOneStepAreRefusedInWords) {
+  Layout layout = Layout::of(3);
+  layout.first_leaf = {0, 1, 3, 4};  // ((01)(23)): rank 1's two leaves are no node
+  try {
+    plan_of(Collective::all_reduce, Algorithm::one_shot, 8, 0, layout);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find("two messages of rank 1"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tutti::runtime
