@@ -138,7 +138,10 @@ const Plan& Group::plan_for(Call call) {
   call.sequence = 0;
   const auto key = call.pack().word;
   if (last_plan_ != nullptr && key == last_key_) return *last_plan_;
-  if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) plans_.clear();
+  if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
+    plans_.clear();
+    last_plan_ = nullptr;
+  }
   auto& plan = plans_[key];
   if (plan == nullptr) plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_);
   last_key_ = key;

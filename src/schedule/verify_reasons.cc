@@ -1,6 +1,8 @@
 // Why an execution fails, in sentences.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "schedule/text.h"
 #include "schedule/verify_execution.h"
 #include "schedule/verify_form.h"
@@ -29,13 +31,18 @@ std::string Execution::waits_for(int rank, int& peer) {
   const std::string here = where(rank, self.next, step.kind);
   if (step.kind == StepKind::wait_send)
     return fmt::format("{} waits for rank {} to take message {}", here, peer, channel(rank, peer).taken);
-  const std::size_t number =
-      step.kind == StepKind::reduce ? channel(peer, rank).claimed.first_unclaimed() : step.message - 1;
-  return fmt::format("{} waits for {} {} from rank {}", here,
-                     step.kind == StepKind::reduce ? "message" : "posted receive", number, peer);
+  const Channel& from = channel(peer, rank);
+  if (step.kind == StepKind::reduce)
+    return fmt::format("{} waits for message {} from rank {}", here, from.claimed.first_unclaimed(), peer);
+  const std::string text = fmt::format("{} waits for posted receive {} from rank {}", here, step.message - 1, peer);
+  if (from.taken >= from.sent) return text;
+  const int other = std::exchange(peer, rank);
+  return fmt::format("{}, before which comes message {} of rank {}, which only a later step of its own takes", text,
+                     from.taken, other);
 }
 
-// Messages sent equal messages received, so whoever is waited for has not ended either: the chain runs into a cycle.
+// Messages sent equal messages received, so whoever is waited for has not ended either, and a rank that waits for
+// itself has not: the chain runs into a cycle.
 void Execution::deadlock() {
   int rank = 0;
   while (ranks_[rank].next == static_cast<int>(schedules_[rank].steps.size())) ++rank;
