@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 
 #include "runtime/group.h"
 
@@ -84,7 +85,11 @@ void Job::find_hosts() {
   if (inproc_ != nullptr) return;
   if (settings_.transport == "shm" && neighbours != settings_.size)
     throw Error(ErrorCode::unsupported, "transport shm: not all ranks share a host; use auto or tcp");
-  if (settings_.transport != "tcp") shm_ = std::make_shared<shm::Transport>(sleeper_);
+  if (settings_.transport == "tcp") {
+    std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
+  } else {
+    shm_ = std::make_shared<shm::Transport>(sleeper_);
+  }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }
 
