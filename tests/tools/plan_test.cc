@@ -28,6 +28,14 @@ TEST(Plan, PrintsASchedulePerRankThatCanBeReadBack) {
   EXPECT_EQ(to_text(parse_schedules(plan.out)), to_text(build_all(*entry, Layout::of(3), {})));
 }
 
+TEST(Plan, OutputThatCannotBeWrittenIsAFailure) {
+  for (const char* command : {"plan ring -n 3", "bench all_reduce -n 2 --sizes 8 --iterations 1 --rounds 1 --json"}) {
+    const Result full = shell(std::string("$TUTTI ") + command + " >/dev/full");
+    EXPECT_EQ(full.status, 1) << command;
+    EXPECT_THAT(full.err, HasSubstr("cannot write the output: No space left on device")) << command;
+  }
+}
+
 TEST(Plan, PrintsOneRankAlone) {
   const Result plan = shell("$TUTTI plan two_shot -n 3 --rank 1");
   EXPECT_THAT(plan.out, HasSubstr("\nrank 1 of 3"));

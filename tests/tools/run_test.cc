@@ -66,6 +66,12 @@ TEST(Run, TaggedLinesNameTheirRankAndStayWhole) {
   EXPECT_EQ(lines_of(run.err), (Lines{"[0] e", "[1] e"}));
 }
 
+TEST(Run, ATaggedJobEndsWhenNobodyReadsItsOutput) {
+  const Result run = shell("{ $TUTTI run -n 2 --tag yes; echo status $? >&2; } | head -1 >/dev/null");
+  EXPECT_THAT(run.err, HasSubstr("status 1"));
+  EXPECT_THAT(run.err, testing::Not(HasSubstr("guardian")));
+}
+
 TEST(Run, TagsKeepUpWithMuchOutput) {
   const Result run = shell("$TUTTI run -n 3 --tag seq 20000");
   EXPECT_EQ(lines_of(run.out).size(), 60000u);

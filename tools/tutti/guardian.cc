@@ -70,12 +70,14 @@ class Attempt {
   Clock::time_point deadline_ = Clock::time_point::max();
   int status_ = 0;
   bool interrupted_ = false;
+  sighandler_t on_broken_pipe_ = SIG_DFL;  // the ranks'; the guardian itself outlives who reads its output
 };
 
 int Attempt::run(int launcher) {
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
+  on_broken_pipe_ = ::signal(SIGPIPE, SIG_IGN);
   const int child_signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
   for (int index = 0; index < job_.ranks; ++index) {
     if (start(index)) continue;
@@ -87,6 +89,7 @@ int Attempt::run(int launcher) {
   end_descendants(stage_ == Stage::killing ? 0 : kStragglersMs);
   output_.forward();
   close(child_signals);
+  ::signal(SIGPIPE, on_broken_pipe_);
   return status_;
 }
 
@@ -123,6 +126,7 @@ bool Attempt::start(int index) {
 void Attempt::become_rank(int index, pid_t guardian, int out, int err, int report) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guardian) _exit(1);  // it died before the line above
+  ::signal(SIGPIPE, on_broken_pipe_);
   if (out != STDOUT_FILENO) dup2(out, STDOUT_FILENO);
   if (err != STDERR_FILENO) dup2(err, STDERR_FILENO);
   if (index > 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);  // what is typed goes to the first rank

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "command.h"
 #include "tutti/error.h"
@@ -20,10 +23,16 @@ int complain(const std::string& who, const std::string& what, int status) {
   return status;
 }
 
+// What was printed has to have arrived: rows that a full disk swallowed are a failure.
+int with_output_written(const std::string& who, int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  return complain(who, fmt::format("cannot write the output: {}", std::strerror(errno)), std::max(status, 1));
+}
+
 int run(const Subcommand& command) {
   const std::string who = "tutti " + command.parser->get_name();
   try {
-    return command.run();
+    return with_output_written(who, command.run());
   } catch (const tutti::tools::UsageError& error) {
     return complain(who, error.what(), 2);
   } catch (const tutti::Error& error) {

@@ -5,16 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace tutti::tools {
 namespace {
 
-void write_all(int fd, const std::string& text) {
+// False when it cannot be written: nobody reads any more, or there is no room.
+bool write_all(int fd, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = write(fd, text.data() + done, text.size() - done);
-    if (written < 0) return;  // nobody reads any more
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
     done += static_cast<std::size_t>(written);
   }
+  return true;
 }
 
 }  // namespace
@@ -57,8 +61,8 @@ bool RankOutput::forward(Stream& stream) {
     if (ready.size() > 1 << 20) break;  // let the other ranks have their turn
   }
   if (!open && !stream.line.empty()) ready += stream.tag + stream.line + "\n";
-  write_all(stream.target, ready);
-  return open;
+  return write_all(stream.target, ready) &&
+         open;  // once closed, the rank hears of it as if it had written there itself
 }
 
 std::vector<int> RankOutput::fds() const {
