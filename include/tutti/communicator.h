@@ -1,7 +1,7 @@
 // Start here. A Communicator is an ordered group of ranks that make the same calls in the same order.
 //
-//   auto world = tutti::Communicator::from_env();            // started by `tutti run -n 4 ./prog`, torchrun, mpirun,
-//   srun world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
+//   auto world = tutti::Communicator::from_env();  // started by `tutti run -n 4 ./prog`, torchrun, mpirun or srun
+//   world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@ namespace tutti::shm {
 namespace {
 
 constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint32_t kMostLag = 1u << 30;      // lines
 constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
 
 Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
@@ -21,6 +22,7 @@ Channel::Channel(Transport& transport, std::uint64_t communicator, int rank, int
     : transport_(transport), communicator_(communicator), rank_(rank), peer_(peer) {
   in_offset_ = transport_.own().add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes);
   in_ = reinterpret_cast<Lane*>(transport_.own().base() + in_offset_);
+  in_->ack.store(kFirstLine, std::memory_order_relaxed);  // the peer writes there once it has consumed lines of mine
 }
 
 Channel::~Channel() { transport_.own().remove_lane(communicator_, peer_, sizeof(Lane)); }
@@ -50,9 +52,12 @@ void Channel::notify() {
 // -----------------------------------------------------------------------------------------------------------
 
 void Channel::read_ack(std::uint32_t ack) {
-  if (!reached(ack, acked_ + 1)) return;
+  // What lies outside the window of lines not yet acknowledged is old: the word by itself may lag far behind the
+  // stamps.
+  const std::uint32_t ahead = ack - acked_;
+  if (ahead == 0 || ahead > line_out_ - acked_) return;
   acked_ = ack;
-  if (acked_ != 0) ring_tail_ = std::max(ring_tail_, ring_end_[(acked_ - 1) % kLines]);
+  ring_tail_ = std::max(ring_tail_, ring_end_[(acked_ - 1) % kLines]);
 }
 
 // The newest word on what the peer has consumed: by itself, or on a line that nobody here has asked for yet.
@@ -318,11 +323,12 @@ bool Channel::progress() {
 }
 
 // Acknowledgements travel with the next line to the peer. Alone they go when the peer waits for one, or when few lines
-// are left to it.
+// are left to it; and once in a long while, so that the word cannot lag by a whole round of the counter.
 void Channel::flush() {
-  if (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4)) return;
+  const bool lags = line_in_ - acknowledged_alone_ >= kMostLag;
+  if (!lags && (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4))) return;
   out_->ack.store(line_in_, std::memory_order_release);
-  acknowledged_ = line_in_;
+  acknowledged_ = acknowledged_alone_ = line_in_;
   peer_waits_ = false;
   notify();
 }

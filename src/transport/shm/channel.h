@@ -102,8 +102,8 @@ class Channel final : public tutti::Channel {
   Fifo<Lent> lent_;
   std::uint64_t messages_out_ = 0;       // numbered so far (sent, waiting, or committed)
   std::uint64_t pushed_ = 0;             // of those, written to the lane in full
-  std::uint32_t line_out_ = 0;           // lines written
-  std::uint32_t acked_ = 0;              // of those, consumed by the peer
+  std::uint32_t line_out_ = kFirstLine;  // lines written
+  std::uint32_t acked_ = kFirstLine;     // of those, consumed by the peer
   std::uint64_t ring_head_ = 0;          // bytes of the ring ever used
   std::uint64_t ring_tail_ = 0;          // of those, free again
   std::uint64_t ring_end_[kLines] = {};  // ring_head_ after line k
@@ -116,12 +116,13 @@ class Channel final : public tutti::Channel {
   Fifo<Wanted> wanted_;
   std::uint64_t messages_done_ = 0;  // consumed in full
   std::uint64_t received_ = 0;
-  std::uint32_t line_in_ = 0;       // lines consumed
-  std::uint32_t acknowledged_ = 0;  // of those, told to the peer
-  bool peer_waits_ = false;         // a lent message is among those not yet told
-  bool viewing_ = false;            // a viewed message is claimed and not yet released in full
-  std::size_t view_left_ = 0;       // of it, bytes not yet released
-  std::size_t view_at_ = 0;         // bytes released of the line at hand
+  std::uint32_t line_in_ = kFirstLine;             // lines consumed
+  std::uint32_t acknowledged_alone_ = kFirstLine;  // of those, told to the peer by the word
+  std::uint32_t acknowledged_ = kFirstLine;        // of those, told to the peer
+  bool peer_waits_ = false;                        // a lent message is among those not yet told
+  bool viewing_ = false;                           // a viewed message is claimed and not yet released in full
+  std::size_t view_left_ = 0;                      // of it, bytes not yet released
+  std::size_t view_at_ = 0;                        // bytes released of the line at hand
 };
 
 }  // namespace tutti::shm

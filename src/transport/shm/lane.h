@@ -15,6 +15,7 @@ namespace tutti::shm {
 
 inline constexpr std::uint32_t kLines = 32;
 inline constexpr std::uint32_t kPosts = 32;
+inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 32;
 inline constexpr std::size_t kRingBytes = 256 << 10;     // stays in a core's L2
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
@@ -29,7 +30,8 @@ enum class LineKind : std::uint16_t {
 };
 
 struct alignas(64) Line {
-  std::atomic<std::uint64_t> stamp;  // low half: line number + 1; high half: lines of the other lane consumed
+  std::atomic<std::uint64_t>
+      stamp;  // low half: line number + 1 (numbers start at kFirstLine); high half: lines of the other lane consumed
   std::uint64_t tag[2];
   std::uint64_t kind_and_total;  // kind in the top 16 bits, bytes of the whole message below
   union {

@@ -108,6 +108,7 @@ std::uint64_t Segment::find_lane(std::uint64_t communicator, int from) const {
 }
 
 std::uint64_t Segment::allocate(std::size_t bytes) {
+  const std::lock_guard lock(symmetric_mutex_);
   bytes = to_pages(bytes);
   if (const auto freed = free_symmetric_.find(bytes); freed != free_symmetric_.end()) {
     claim(freed->second, bytes);
@@ -126,6 +127,7 @@ std::uint64_t Segment::allocate(std::size_t bytes) {
 }
 
 void Segment::free(std::uint64_t offset, std::size_t bytes) noexcept {
+  const std::lock_guard lock(symmetric_mutex_);
   bytes = to_pages(bytes);
   unclaim(offset, bytes);
   free_symmetric_.emplace(bytes, offset);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 
 namespace tutti::shm {
@@ -90,6 +91,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   std::byte* base_ = nullptr;
   std::uint64_t next_lane_ = kLanesOffset;
   std::uint64_t next_symmetric_ = kSymmetricOffset;
+  std::mutex symmetric_mutex_;  // guards the two around it: memory is freed outside the engine's lock
   std::multimap<std::size_t, std::uint64_t> free_symmetric_;  // by bytes
 };
 
