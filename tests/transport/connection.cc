@@ -80,7 +80,6 @@ class ShmConnection final : public Connection {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0)
       throw std::runtime_error("no Unix sockets here");
     for (const int side : {0, 1}) transports_[side].attach(1 - side, ends[side]);
-    for (const int side : {0, 1}) transports_[side].find(1 - side);  // what was handed over must be taken, or it leaks
   }
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
     return transports_[side].channel(communicator, side, 1 - side);

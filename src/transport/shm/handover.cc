@@ -19,8 +19,7 @@ constexpr std::uint64_t kMagic = 0x31304d4853495455;  // "UTISHM01"
 
 struct Greeting {
   std::uint64_t magic;
-  std::uint64_t
-      segment;  // to a thread of this process: a heap-allocated shared_ptr<Segment> that the receiver takes over
+  std::uint64_t segment;  // Segment::number(), for a thread of the same process
 };
 
 struct Descriptors {
@@ -54,10 +53,9 @@ msghdr message_of(iovec& bytes, char* control, std::size_t control_bytes) {
 
 }  // namespace
 
-bool give(int fd, const std::shared_ptr<Segment>& own, int bell) {
-  auto handed = same_process(fd) ? std::make_unique<std::shared_ptr<Segment>>(own) : nullptr;
-  Greeting greeting{kMagic, reinterpret_cast<std::uint64_t>(handed.get())};
-  const std::array descriptors{own->fd(), bell};
+bool give(int fd, const Segment& own, int bell) {
+  Greeting greeting{kMagic, own.number()};
+  const std::array descriptors{own.fd(), bell};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
   iovec bytes{&greeting, sizeof greeting};
   const msghdr message = message_of(bytes, control, sizeof control);
@@ -66,9 +64,7 @@ bool give(int fd, const std::shared_ptr<Segment>& own, int bell) {
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof descriptors);
   std::memcpy(CMSG_DATA(rights), descriptors.data(), sizeof descriptors);
-  if (::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof greeting) return false;
-  handed.release();
-  return true;
+  return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof greeting;
 }
 
 std::shared_ptr<Peer> take(int fd, int peer) {
@@ -88,13 +84,8 @@ std::shared_ptr<Peer> take(int fd, int peer) {
   if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[1] < 0) fail("it sent something else");
 
   auto who = std::make_shared<Peer>();
-  if (same_process(fd)) {
-    const std::unique_ptr<std::shared_ptr<Segment>> handed(
-        reinterpret_cast<std::shared_ptr<Segment>*>(greeting.segment));
-    who->segment = *handed;
-  } else {
-    who->segment = Segment::map(descriptors.take(0));
-  }
+  if (same_process(fd)) who->segment = Segment::find(greeting.segment);
+  if (who->segment == nullptr) who->segment = Segment::map(descriptors.take(0));
   who->bell = descriptors.take(1);
   return who;
 }

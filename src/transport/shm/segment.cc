@@ -26,6 +26,17 @@ std::byte* map_whole(int fd) {
 
 std::size_t to_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
+// The segments that the ranks of this process have made. Never destroyed: a segment may outlive main.
+struct Made {
+  std::mutex mutex;
+  std::uint64_t last = 0;
+  std::map<std::uint64_t, std::weak_ptr<Segment>> by_number;
+};
+Made& made_here() {
+  static Made& made = *new Made;
+  return made;
+}
+
 }  // namespace
 
 std::shared_ptr<Segment> Segment::create() {
@@ -35,6 +46,10 @@ std::shared_ptr<Segment> Segment::create() {
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) fail("sealing the segment");
   made->base_ = map_whole(fd);
   made->claim(0, kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry));
+  Made& here = made_here();
+  const std::lock_guard lock(here.mutex);
+  made->number_ = ++here.last;
+  here.by_number[made->number_] = made;
   return made;
 }
 
@@ -50,7 +65,18 @@ std::shared_ptr<Segment> Segment::map(int fd) {
   return made;
 }
 
+std::shared_ptr<Segment> Segment::find(std::uint64_t number) {
+  Made& here = made_here();
+  const std::lock_guard lock(here.mutex);
+  const auto entry = here.by_number.find(number);
+  return entry == here.by_number.end() ? nullptr : entry->second.lock();
+}
+
 Segment::~Segment() {
+  if (number_ != 0) {
+    const std::lock_guard lock(made_here().mutex);
+    made_here().by_number.erase(number_);
+  }
   if (base_ != nullptr) ::munmap(base_, kMappedBytes);
   ::close(fd_);
 }

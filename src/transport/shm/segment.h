@@ -51,18 +51,22 @@ struct DirectoryEntry {
 
 // A mapping of a segment, one's own or a peer's. Unmaps and closes in its destructor. Shared, because ranks that are
 // threads of one process share one mapping.
-class Segment : public std::enable_shared_from_this<Segment> {
+class Segment {
  public:
   // Makes this rank's own. Throws Error{system}.
   static std::shared_ptr<Segment> create();
   // Maps a peer's. Takes the fd. Checks that it is what it should be (size, seal); throws Error{refused}.
   static std::shared_ptr<Segment> map(int fd);
+  // The one that a thread of this process made and that number() names, or nullptr if it is gone.
+  static std::shared_ptr<Segment> find(std::uint64_t number);
 
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
   int fd() const { return fd_; }
+  // Names a segment made in this process; 0 for one that was mapped.
+  std::uint64_t number() const { return number_; }
   std::byte* base() const { return base_; }
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   std::span<DirectoryEntry> directory() const {
@@ -88,6 +92,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
  private:
   explicit Segment(int fd) : fd_(fd) {}
   int fd_;
+  std::uint64_t number_ = 0;
   std::byte* base_ = nullptr;
   std::uint64_t next_lane_ = kLanesOffset;
   std::uint64_t next_symmetric_ = kSymmetricOffset;

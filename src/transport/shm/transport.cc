@@ -25,17 +25,9 @@ Transport::Transport(Sleeper& sleeper) : sleeper_(sleeper), own_(Segment::create
   membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
-// What a peer has given and nobody asked for is taken and dropped: from a thread of this process it carries ownership.
 Transport::~Transport() {
-  for (const auto& [peer, fd] : exchanging_) {
-    if (fd < 0) continue;
-    try {
-      take(fd, peer);
-    } catch (const ChannelClosed&) {
-    } catch (const Error&) {
-    }
-    ::close(fd);
-  }
+  for (const auto& [peer, fd] : exchanging_)
+    if (fd >= 0) ::close(fd);
 }
 
 std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
@@ -59,7 +51,7 @@ void Transport::attach(int peer, int fd) {
     ::close(fd);
     return;
   }
-  if (!give(fd, own_, sleeper_.bell()))
+  if (!give(fd, *own_, sleeper_.bell()))
     failed_[peer] = std::string("cannot hand over shared memory: ") + std::strerror(errno);
 }
 

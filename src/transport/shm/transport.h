@@ -54,10 +54,9 @@ class Transport final : public tutti::Transport {
 };
 
 // --- handover.cc: the exchange itself
-// Sends this rank's descriptors (and, to a thread of the same process, its mapping). False, with errno, where it
-// cannot.
-bool give(int fd, const std::shared_ptr<Segment>& own, int bell);
-// Takes the peer's; nullptr while nothing has come.
+// Sends this rank's descriptors. False, with errno, where it cannot.
+bool give(int fd, const Segment& own, int bell);
+// Takes the peer's; nullptr while nothing has come. A thread of the same process shares the peer's mapping.
 std::shared_ptr<Peer> take(int fd, int peer);
 
 }  // namespace tutti::shm
