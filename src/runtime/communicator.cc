@@ -38,7 +38,6 @@ Work& Work::operator=(Work&& other) noexcept {
   return *this;
 }
 Work::~Work() {
-  if (request_ == nullptr || request_->over) return;
   try {
     wait();
   } catch (const Error&) {

@@ -143,13 +143,12 @@ Reception::Reception(asio::io_context& io, Clock::duration limit, std::size_t ma
       limit_(limit),
       max_pending_(max_pending),
       on_link_(std::move(on_link)),
-      on_stranger_(std::move(on_stranger)),
-      pause_(io) {}
+      on_stranger_(std::move(on_stranger)) {}
 
 void Reception::open(Socket socket, const Handshake::Door& door) {
   const bool local = own_end(socket.fd()).is_local();
-  auto listener =
-      std::make_shared<Listener>(Listener{asio::posix::stream_descriptor(io_, socket.release()), door, local});
+  auto listener = std::make_shared<Listener>(
+      Listener{asio::posix::stream_descriptor(io_, socket.release()), asio::steady_timer(io_), door, local});
   listeners_.push_back(listener);
   wait_at(listener);
 }
@@ -173,8 +172,8 @@ void Reception::accept_at(const std::shared_ptr<Listener>& listener) {
   Socket socket = accept_from(listener->descriptor.native_handle(), error);
   if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
     on_stranger_("cannot take a connection: " + std::generic_category().message(error));
-    pause_.expires_after(std::chrono::milliseconds(100));
-    return pause_.async_wait([this, listener](error_code ec) {
+    listener->pause.expires_after(std::chrono::milliseconds(100));
+    return listener->pause.async_wait([this, listener](error_code ec) {
       if (!ec && listener->descriptor.is_open()) wait_at(listener);
     });
   }

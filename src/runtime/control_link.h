@@ -85,6 +85,7 @@ class Reception {
  private:
   struct Listener {
     boost::asio::posix::stream_descriptor descriptor;
+    boost::asio::steady_timer pause;
     Handshake::Door door;
     bool local;
   };
@@ -100,7 +101,6 @@ class Reception {
   std::function<void(const std::string&)> on_stranger_;
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::deque<std::weak_ptr<Link>> pending_;  // oldest first
-  boost::asio::steady_timer pause_;
 };
 
 }  // namespace tutti::runtime

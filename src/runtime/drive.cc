@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <thread>
+#include <new>
 
 #include "runtime/group.h"
 
@@ -16,8 +16,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeAfter = 1ms;  // a wait this long is worth a question to the peer
 constexpr auto kProbeAgainAfter = 200ms;
-constexpr auto kGraceAfterLeaving = 200ms;  // what a peer sent before it left may still be on its way
-constexpr auto kVerdictWithin = 1s;         // the control plane's word on a connection that closed
+constexpr auto kVerdictWithin = 1s;  // the control plane's word on a connection that closed
+// What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
+// and this is for where none was made.
+constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
 
 std::string seconds(Patience::Clock::duration time) {
   char text[32];
@@ -50,11 +52,12 @@ void Group::complete_current() {
   moves_ += current_->operation.moves() + 1;
   current_->over = true;
   current_ = nullptr;
+  job_->wake();
 }
 
 void Group::advance() {
   try {
-    while (!has_failed()) {
+    while (!has_failed() && !is_cut_off()) {
       if (current_ == nullptr) {
         if (queue_.empty()) return;
         current_ = queue_.front();
@@ -73,9 +76,12 @@ void Group::advance() {
                name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
                "; do all ranks run the same version?"});
   } catch (const ChannelClosed& closed) {
-    close_ranks(closed);
+    cut_off_ = {closed, Patience::Clock::now() + kVerdictWithin};
+    is_cut_off();
   } catch (const Error& error) {
     abort({error.code, error.peer, error.what()});
+  } catch (const std::bad_alloc&) {
+    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
   }
   if (!has_failed()) return;
   std::vector<Request*> given_up(queue_.begin(), queue_.end());
@@ -89,32 +95,24 @@ void Group::advance() {
 }
 
 // A data connection that closes is a symptom: the control plane says of what, within moments.
-void Group::close_ranks(const ChannelClosed& closed) {
+bool Group::is_cut_off() {
+  if (!cut_off_) return false;
+  const auto& [closed, until] = *cut_off_;
   const int peer = local_rank_of(closed.peer);
-  const auto until = Patience::Clock::now() + kVerdictWithin;
-  while (!has_failed() && !job_->has_left(closed.peer) && Patience::Clock::now() < until)
-    std::this_thread::sleep_for(1ms);
-  if (has_failed()) return;
   if (job_->has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
-  } else {
+  } else if (Patience::Clock::now() > until) {
     abort({ErrorCode::peer_lost, peer, name_of(peer) + " was lost: " + closed.why});
   }
+  return true;
 }
 
 // --- waiting
 // --------------------------------------------------------------------------------------------------------------
 
-// What has been done about a wait so far.
-struct Group::Vigil {
-  Patience::Clock::duration next_probe = kProbeAfter;
-  bool warned = false;
-};
-
 void Group::drive(Request& request, Job::Lock& lock) {
   const FloatEnvironment environment;
   Patience patience(job_->is_crowded());
-  Vigil vigil;
   std::uint64_t seen = moves();
   while (true) {
     advance();
@@ -122,13 +120,12 @@ void Group::drive(Request& request, Job::Lock& lock) {
     if (moves() != seen) {
       seen = moves();
       patience.reset();
-      vigil = {};
       continue;
     }
     bool looked;
     const Pause pause = patience.next(looked);
     if (looked) {
-      watch(request, patience, vigil);
+      watch(patience.now());
       job_->advance_all();
       lock.breathe();
     }
@@ -140,27 +137,35 @@ void Group::drive(Request& request, Job::Lock& lock) {
   }
 }
 
-// Called now and then while nothing moves.
-void Group::watch(const Request& request, const Patience& patience, Vigil& vigil) {
-  const auto waited = patience.waited();
-  if (waited < kProbeAfter || current_ == nullptr) return;
+// Called now and then while somebody waits, be it by asking again and again. Between two looks at most a quarter of the
+// timeout counts: who did not look cannot say that nothing moved.
+void Group::watch(Patience::Clock::time_point now) {
+  const Settings& settings = job_->settings();
+  if (vigil_.moves != moves() || vigil_.looked == Patience::Clock::time_point{}) {
+    vigil_ = {.moves = moves(), .looked = now};
+    return;
+  }
+  vigil_.waited += std::min<Patience::Clock::duration>(now - vigil_.looked, settings.timeout / 4);
+  vigil_.looked = now;
+  const auto waited = vigil_.waited;
+  if (waited < kProbeAfter || current_ == nullptr || cut_off_) return;
   const int peer = current_->operation.waiting_for();
   if (peer < 0) return;
-  const Settings& settings = job_->settings();
-  if (Control* control = job_->control(); control != nullptr && waited >= vigil.next_probe) {
+  if (Control* control = job_->control(); control != nullptr && waited >= vigil_.next_probe) {
     control->probe(members_[peer], id_, current_->call.sequence);
-    vigil.next_probe = waited + kProbeAgainAfter;
+    vigil_.next_probe = waited + kProbeAgainAfter;
   }
-  if (job_->has_left(members_[peer]) && waited > kGraceAfterLeaving) {
+  if (!vigil_.left && job_->has_left(members_[peer])) vigil_.left = waited;
+  const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
+  if (vigil_.left && waited > *vigil_.left + (local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call)});
   } else if (waited > settings.timeout) {
     abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
-  } else if (waited > settings.warn_after && !vigil.warned) {
-    vigil.warned = true;
+  } else if (waited > settings.warn_after && !vigil_.warned) {
+    vigil_.warned = true;
     std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(),
                  seconds(waited).c_str());
   }
-  static_cast<void>(request);
 }
 
 // "rank 2 has not entered all_reduce #412 (float32 x 1048576, sum); it last completed broadcast #411"

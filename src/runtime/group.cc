@@ -184,6 +184,8 @@ bool Group::test(Request& request) {
   if (!request.over) {
     const FloatEnvironment environment;
     job_->advance_all();
+    if (!request.over) watch(Patience::Clock::now());
+    if (has_failed()) advance();  // the request hears of it
   }
   if (request.error) throw Error(*request.error);
   return request.over;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/call.h"
@@ -91,9 +92,8 @@ class Group : public std::enable_shared_from_this<Group> {
   void begin(Request& request);
   void complete_current();
   void drive(Request& request, Job::Lock& lock);
-  struct Vigil;
-  void watch(const Request& request, const Patience& patience, Vigil& vigil);
-  void close_ranks(const ChannelClosed& closed);
+  void watch(Patience::Clock::time_point now);
+  bool is_cut_off();
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   void throw_failure(const Request* request) const;
   Error error_for(const Request* request) const;
@@ -118,6 +118,18 @@ class Group : public std::enable_shared_from_this<Group> {
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
+
+  // What is known of a wait while nothing moves.
+  struct Vigil {
+    std::uint64_t moves = 0;
+    Patience::Clock::time_point looked{};
+    Patience::Clock::duration waited{}, next_probe{};
+    std::optional<Patience::Clock::duration> left;  // when the peer that is waited for was first seen to have left
+    bool warned = false;
+  };
+  Vigil vigil_;
+  // A peer's channel has closed; until when the control plane may say why.
+  std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
 
   const std::shared_ptr<CallHistory> history_;
   std::atomic<bool> failed_{false};

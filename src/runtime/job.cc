@@ -15,7 +15,7 @@ namespace tutti::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
-constexpr std::chrono::microseconds kSleepWithCompany{200};  // another thread of this rank may be woken in our place
+constexpr int kMostYields = 1000;
 
 }  // namespace
 
@@ -153,20 +153,27 @@ void Job::tell_of_loss(Group& group, int peer, const std::string& why) {
 // --- the engine
 // ---------------------------------------------------------------------------------------------------------
 
-Job::Lock::Lock(Job& job) : job_(job), lock_(job.engine_, std::try_to_lock) {
-  if (lock_.owns_lock()) return;
+Job::Lock::Lock(Job& job) : job_(job), lock_(job.engine_, std::defer_lock) { take(); }
+Job::Lock::~Lock() = default;
+
+// A mutex goes to whoever is quickest, which is the thread that has just let it go: so that one stands back.
+void Job::Lock::take() {
+  if (job_.wanting_.load(std::memory_order_relaxed) == 0 && lock_.try_lock()) return;
+  const std::uint64_t turn = job_.turn_.load(std::memory_order_relaxed);
+  for (int i = 0; i < kMostYields && job_.wanting_.load(std::memory_order_relaxed) > 0 &&
+                  job_.turn_.load(std::memory_order_relaxed) == turn;
+       ++i)
+    ::sched_yield();
   job_.wanting_.fetch_add(1, std::memory_order_relaxed);
   lock_.lock();
   job_.wanting_.fetch_sub(1, std::memory_order_relaxed);
+  job_.turn_.fetch_add(1, std::memory_order_relaxed);
 }
-
-Job::Lock::~Lock() = default;
 
 void Job::Lock::breathe() {
   if (job_.wanting_.load(std::memory_order_relaxed) == 0) return;
   lock_.unlock();
-  ::sched_yield();
-  lock_.lock();
+  take();
 }
 
 // Bad news may have come while the group was being made.
@@ -187,20 +194,33 @@ void Job::advance_all() {
   for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i]->advance();
 }
 
+std::uint64_t Job::moves() const {
+  std::uint64_t sum = 0;
+  for (const Group* group : groups_) sum += group->moves();
+  return sum;
+}
+
+// One thread sleeps for all: the others wait until it wakes, for whatever the news, and one of them takes its place.
 void Job::sleep(Lock& lock, Group& group) {
-  const auto moved_before = group.moves();
+  if (asleep_) {
+    news_.wait_for(lock.lock_, kLongestSleep);
+    return;
+  }
+  asleep_ = true;
   Transport* const transports[] = {shm_.get(), tcp_.get(), inproc_.get()};
   for (Transport* transport : transports)
     if (transport != nullptr) transport->before_sleep();
+  const std::uint64_t moved_before = moves();
   advance_all();
-  if (group.moves() == moved_before && !group.has_failed()) {
-    const bool company = wanting_.load(std::memory_order_relaxed) > 0;
+  if (moves() == moved_before && !group.has_failed()) {
     lock.lock_.unlock();
-    sleeper_.sleep(company ? kSleepWithCompany : std::chrono::duration_cast<std::chrono::microseconds>(kLongestSleep));
+    sleeper_.sleep(kLongestSleep);
     lock.lock_.lock();
   }
   for (Transport* transport : transports)
     if (transport != nullptr) transport->after_sleep();
+  asleep_ = false;
+  news_.notify_all();
 }
 
 }  // namespace tutti::runtime

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -70,20 +71,26 @@ class Job {
 
    private:
     friend class Job;
+    void take();
     Job& job_;
     std::unique_lock<std::mutex> lock_;
   };
   void add(Group& group);
   void remove(Group& group);
   void advance_all();  // under the lock
-  // Sleeps until a transport has news, after one more advance_all() that moved nothing for `group`. Under the lock,
-  // released meanwhile.
+  // Sleeps until a transport has news, after one more advance_all() that moved nothing and left `group` unharmed. Under
+  // the lock, released meanwhile.
   void sleep(Lock& lock, Group& group);
+  // What a thread that sleeps may be waiting for has happened. Under the lock.
+  void wake() {
+    if (asleep_) ring();
+  }
   void ring() { sleeper_.ring(); }
 
  private:
   Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub);
   void find_hosts();
+  std::uint64_t moves() const;
   Transport& transport_to(int peer);
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
   void on_notice(const Notice& notice);
@@ -100,8 +107,11 @@ class Job {
   std::set<int> asked_;  // peers of this host that a connection has been asked to
 
   std::mutex engine_;
-  std::atomic<int> wanting_{0};  // threads that want the engine
-  std::mutex groups_mutex_;      // taken by the control thread too; inside the engine's lock
+  std::atomic<int> wanting_{0};         // threads that want the engine
+  std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
+  bool asleep_ = false;                 // a thread of this rank sleeps for all of them
+  std::condition_variable news_;        // it has woken
+  std::mutex groups_mutex_;             // taken by the control thread too; inside the engine's lock
   std::vector<Group*> groups_;
   std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet

@@ -33,9 +33,7 @@ class Patience {
     since_ = {};
   }
 
-  Clock::time_point now() const { return now_; }
-  // How long nothing has moved, as of the last look.
-  Clock::duration waited() const { return since_ == Clock::time_point{} ? Clock::duration{} : now_ - since_; }
+  Clock::time_point now() const { return now_; }  // as of the last look
 
  private:
   static constexpr std::uint32_t kSpins = 16 << 10;

@@ -196,6 +196,33 @@ TEST(SeveralThreads, MayUseDifferentCommunicatorsOfOneRankAtOnce) {
         transport);
 }
 
+// Every wait here is long enough to end in sleep, and the threads of a rank sleep at once: none may sleep through what
+// another one's wake-up brought.
+TEST_P(EveryTransport, ThreadsThatSleepAtOnceAllHearOfTheirNews) {
+  constexpr int kThreads = 3, kRounds = 40;
+  const auto begin = std::chrono::steady_clock::now();
+  Communicator::run_threads(
+      2,
+      [&](Communicator& world) {
+        std::vector<Communicator> own;
+        for (int t = 0; t < kThreads; ++t) own.push_back(world.split(0));
+        std::vector<std::thread> threads;
+        for (int t = 0; t < kThreads; ++t)
+          threads.emplace_back([&, t] {
+            for (int round = 0; round < kRounds; ++round) {
+              if ((round + t) % 2 == world.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(4));
+              std::int32_t sum = 1;
+              own[t].all_reduce(std::span(&sum, 1), Op::sum);
+              EXPECT_EQ(sum, 2);
+            }
+          });
+        for (std::thread& thread : threads) thread.join();
+      },
+      GetParam());
+  // 4 ms a round; a missed wake-up would cost 20.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(kRounds * 14));
+}
+
 TEST(Arguments, ThatAreWrongAreRefusedAndTheCommunicatorStaysUsable) {
   Communicator::run_threads(3, [&](Communicator& world) {
     std::vector<float> a(30), b(30);

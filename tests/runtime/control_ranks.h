@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/control.h"
-#include "runtime/network_socket.h"
+#include "runtime/free_port.h"
 
 namespace tutti::runtime::testing_ranks {
 
@@ -53,8 +53,6 @@ inline void leave_all(std::vector<Outcome>& outcomes) {
   for (Outcome& outcome : outcomes) threads.emplace_back([&] { outcome.control.reset(); });
   for (std::thread& thread : threads) thread.join();
 }
-
-inline std::uint16_t free_port() { return own_end(listen_in(loopback(), 0, 0).fd()).port(); }
 
 // n ranks that meet at a free port of this host: over the network with a secret, else by a local socket.
 inline std::vector<Settings> job(int size, const std::string& secret = "", std::uint16_t port = free_port()) {

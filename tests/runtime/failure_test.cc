@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "runtime/free_port.h"
 #include "runtime/ranks.h"
 
 namespace tutti {
@@ -104,6 +105,41 @@ TEST_P(EveryWire, ARankThatDoesNotComeIsNamedWhenTheTimeIsUp) {
   }
 }
 
+// A rank that only ever asks whether it is done is waiting too.
+TEST_P(EveryWire, AskingAgainAndAgainHasADeadline) {
+  Settings settings = settings_for(GetParam());
+  settings.timeout = 400ms;
+  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+    world.barrier();
+    if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
+    Work work = world.start_barrier();
+    const auto begin = Clock::now();
+    while (!work.test()) {
+      ASSERT_LT(Clock::now() - begin, 5s) << "rank " << world.rank();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::timeout) << error->what();
+    EXPECT_TRUE(names(error, "rank 1 has not entered barrier #2")) << error->what();
+  }
+}
+
+// Time in which nobody looked is not time waited.
+TEST_P(EveryWire, WhoLooksSeldomIsNotLate) {
+  Settings settings = settings_for(GetParam());
+  settings.timeout = 400ms;
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    Work work = world.start_barrier();
+    EXPECT_NO_THROW(work.test());
+    std::this_thread::sleep_for(700ms);
+    EXPECT_NO_THROW(work.test());
+    work.wait();
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
 TEST_P(EveryWire, ARankThatLeavesEarlyIsNamed) {
   const auto begin = Clock::now();
   const auto thrown = outcomes(3, settings_for(GetParam()), [&](Communicator& world) {
@@ -142,7 +178,7 @@ TEST_P(EveryWire, AKilledProcessIsNamedByEverySurvivorWithinASecond) {
   for (const int victim : {0, 2}) {
     int report[2];
     ASSERT_EQ(pipe(report), 0);
-    const auto port = static_cast<std::uint16_t>(10'000 + ::getpid() % 20'000 + victim);
+    const std::uint16_t port = free_port();
     std::vector<pid_t> children;
     for (int r = 0; r < kRanks; ++r) {
       const pid_t child = fork();
