@@ -94,11 +94,12 @@ class Memory {
 // different communicators may be used from different threads at once.
 //
 // Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
-// A rank's buffers are untouched by peers once its call has returned.
+// A rank's buffers are untouched by peers once its call has returned or thrown (unless a peer's process was stopped in
+// the middle of it, for which a failed call waits a second: memory of allocate() is then never handed out again).
 //
 // Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is
 // sent. Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same
-// error. A blocking call never waits longer than Settings::timeout for a peer.
+// error. No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
 class Communicator {
  public:
   // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have

@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeAfter = 1ms;  // a wait this long is worth a question to the peer
 constexpr auto kProbeAgainAfter = 200ms;
-constexpr auto kVerdictWithin = 1s;  // the control plane's word on a connection that closed
+constexpr auto kWithdrawnWithin = 1s;  // a peer's turn is a matter of microseconds, unless its process is stopped
+constexpr auto kVerdictWithin = 1s;    // the control plane's word on a connection that closed
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
 // and this is for where none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
@@ -64,7 +65,7 @@ void Group::advance() {
         queue_.pop_front();
       }
       if (!current_->begun) begin(*current_);
-      if (!current_->operation.advance()) return;
+      if (!take_turn()) return;
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
@@ -83,15 +84,28 @@ void Group::advance() {
   } catch (const std::bad_alloc&) {
     abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
   }
-  if (!has_failed()) return;
-  std::vector<Request*> given_up(queue_.begin(), queue_.end());
-  if (current_ != nullptr) given_up.insert(given_up.begin(), current_);
+  if (has_failed()) give_up();
+}
+
+bool Group::take_turn() {
+  const Job::Turn turn(*job_);
+  return current_->operation.advance();
+}
+
+// The callers get their buffers back, so nobody may touch them any more.
+void Group::give_up() {
+  const auto until = Patience::Clock::now() + kWithdrawnWithin;
+  for (Link& link : links_)
+    if (!has_given_up_ && link.channel != nullptr && !link.channel->withdraw(until)) job_->keep_memory();
+  has_given_up_ = true;
+  if (current_ != nullptr) queue_.push_front(current_);
   current_ = nullptr;
-  queue_.clear();
-  for (Request* request : given_up) {
+  for (Request* request : queue_) {
     request->error = error_for(request);
     request->over = true;
   }
+  if (!queue_.empty()) job_->wake();
+  queue_.clear();
 }
 
 // A data connection that closes is a symptom: the control plane says of what, within moments.

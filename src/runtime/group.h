@@ -94,6 +94,8 @@ class Group : public std::enable_shared_from_this<Group> {
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
   bool is_cut_off();
+  bool take_turn();
+  void give_up();
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   void throw_failure(const Request* request) const;
   Error error_for(const Request* request) const;
@@ -130,6 +132,8 @@ class Group : public std::enable_shared_from_this<Group> {
   Vigil vigil_;
   // A peer's channel has closed; until when the control plane may say why.
   std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
+
+  bool has_given_up_ = false;
 
   const std::shared_ptr<CallHistory> history_;
   std::atomic<bool> failed_{false};

@@ -82,6 +82,7 @@ void Job::find_hosts() {
   const int here = host_[settings_.rank];
   const auto neighbours = std::count(host_.begin(), host_.end(), here);
   crowded_ = neighbours > ::sysconf(_SC_NPROCESSORS_ONLN);
+  lender_ = inproc_.get();
   if (inproc_ != nullptr) return;
   if (settings_.transport == "shm" && neighbours != settings_.size)
     throw Error(ErrorCode::unsupported, "transport shm: not all ranks share a host; use auto or tcp");
@@ -89,6 +90,7 @@ void Job::find_hosts() {
     std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
   } else {
     shm_ = std::make_shared<shm::Transport>(sleeper_);
+    lender_ = shm_.get();
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }

@@ -56,6 +56,10 @@ class Job {
   bool is_crowded() const { return crowded_; }
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   const std::shared_ptr<shm::Transport>& shm() const { return shm_; }
+  // A peer did not say that it leaves this rank's symmetric memory alone: none of it is used again.
+  void keep_memory() {
+    if (shm_ != nullptr) shm_->own().keep_all();
+  }
 
   // The channel to world rank `peer`, and, from the higher rank, a connection asked for where there is none.
   // Thread-safe under the engine's lock.
@@ -74,6 +78,21 @@ class Job {
     void take();
     Job& job_;
     std::unique_lock<std::mutex> lock_;
+  };
+  // Within one, memory that peers have lent may be touched. Under the lock.
+  class Turn {
+   public:
+    explicit Turn(Job& job) : transport_(job.lender_) {
+      if (transport_ != nullptr) transport_->begin_turn();
+    }
+    ~Turn() {
+      if (transport_ != nullptr) transport_->end_turn();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Transport* const transport_;
   };
   void add(Group& group);
   void remove(Group& group);
@@ -101,6 +120,7 @@ class Job {
   std::shared_ptr<shm::Transport> shm_;
   std::unique_ptr<tcp::Transport> tcp_;
   std::unique_ptr<inproc::Transport> inproc_;
+  Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
   std::vector<int> host_;
   bool crowded_ = false;
   std::unique_ptr<std::atomic<bool>[]> left_;

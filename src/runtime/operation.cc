@@ -101,6 +101,8 @@ void Operation::reserve_pushes(const PlanStep& step) {
 
 bool Operation::run_reduce(const PlanStep& step) {
   const std::size_t element = element_bytes(*plan_, step.partial);
+  for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
+    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).check_reserved();
   do {
     const std::size_t count = look(step);
     if (count == kNotHere) return false;

@@ -27,6 +27,8 @@ class FaultyChannel final : public Channel {
     sent_ = {open().sent(), 0};  // a committed message counts at once
   }
 
+  void check_reserved() override { open().check_reserved(); }
+
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override {
     open().receive(message, tag, data, bytes);
   }
@@ -51,6 +53,7 @@ class FaultyChannel final : public Channel {
   bool progress() override { return !chance(faults_.idle_progress_percent) && open().progress(); }
   void flush() override { open().flush(); }
   bool unclaimed(Tag& tag) override { return open().unclaimed(tag); }
+  bool withdraw(std::chrono::steady_clock::time_point until) override { return !inner_ || inner_->withdraw(until); }
 
  private:
   struct Count {

@@ -39,6 +39,8 @@ class FaultyTransport final : public Transport {
   std::unique_ptr<Channel> wrap(std::unique_ptr<Channel> inner, std::uint64_t communicator, int rank, int peer) const;
   void before_sleep() override;
   void after_sleep() override;
+  void begin_turn() override { inner_.begin_turn(); }
+  void end_turn() override { inner_.end_turn(); }
 
  private:
   Transport& inner_;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,10 @@ class Channel {
   virtual std::byte* reserve(const Tag& tag, std::size_t bytes) = 0;
   virtual void commit(const Tag& tag) = 0;
 
+  // To be called before a reservation is written to in another turn (Transport::begin_turn) than the one it was made
+  // in. Throws ChannelClosed where the peer has withdrawn it.
+  virtual void check_reserved() = 0;
+
   // --- receiving -----------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) to message number `message` of this direction, until received() counts it. Called in ascending
   // order; messages before it that no receive has claimed are left to view().
@@ -85,6 +90,11 @@ class Channel {
 
   // Messages that have arrived but were never claimed: for the check at the end of a communicator's life.
   virtual bool unclaimed(Tag& tag) = 0;
+
+  // Takes back all that this rank has lent, either way; then nothing but unclaimed() may be called. Returns true once
+  // the peer does not touch that memory and never will: it throws ChannelClosed instead. Waits for the peer's turn to
+  // end; false where it has not ended by `until`, as a stopped process's does not. Outside of a turn.
+  virtual bool withdraw(std::chrono::steady_clock::time_point until) = 0;
 };
 
 // One rank's end of a kind of transport. Owns what its channels share; outlives them. Used under the engine's lock,
@@ -102,6 +112,10 @@ class Transport {
   // it.
   virtual void before_sleep() {}
   virtual void after_sleep() {}
+
+  // A rank touches what peers have lent it only in between. A turn does not wait for anybody.
+  virtual void begin_turn() {}
+  virtual void end_turn() {}
 };
 
 }  // namespace tutti

@@ -4,7 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "runtime/free_port.h"
 #include "runtime/ranks.h"
@@ -173,55 +177,120 @@ TEST_P(EveryWire, AnAbortReachesEveryoneAndStays) {
   }
 }
 
+// Ranks that go on for a moment longer must not read or write what a rank that has given up uses for something else.
+TEST(Buffers, AreTheCallersAgainOnceACallHasThrown) {
+  constexpr std::size_t kCount = 300'000;
+  for (const std::string transport : {"inproc", "shm"})
+    for (int round = 0; round < 10; ++round)
+      EXPECT_THROW(Communicator::run_threads(
+                       3,
+                       [&](Communicator& world) {
+                         Memory in = world.allocate(kCount * 4), out = world.allocate(kCount * 4);
+                         auto* const result = reinterpret_cast<std::int32_t*>(out.data());
+                         std::fill_n(reinterpret_cast<std::int32_t*>(in.data()), kCount, 1);
+                         const auto end = Clock::now() + std::chrono::microseconds(300 * round);
+                         try {
+                           while (true) {
+                             world.all_reduce(in.data(), out.data(), kCount, DType::int32, Op::sum);
+                             ASSERT_EQ(std::count(result, result + kCount, 3), kCount);
+                             if (world.rank() == round % 3 && Clock::now() > end) world.abort("enough");
+                           }
+                         } catch (const Error&) {
+                           std::fill_n(reinterpret_cast<std::int32_t*>(in.data()), kCount, -1);
+                           std::fill_n(result, kCount, -1);
+                           std::this_thread::sleep_for(5ms);
+                           EXPECT_EQ(std::count(result, result + kCount, -1), kCount);
+                           throw;
+                         }
+                       },
+                       transport),
+                   Error);
+}
+
+// Runs body(r, report) in a process for each rank; it reports a character.
+class Processes {
+ public:
+  Processes(int ranks, const std::function<char(int)>& body) {
+    EXPECT_EQ(pipe(report_), 0);
+    for (int r = 0; r < ranks; ++r) {
+      children_.push_back(fork());
+      if (children_.back() != 0) continue;
+      const char verdict = body(r);
+      [[maybe_unused]] const auto told = ::write(report_[1], &verdict, 1);
+      ::_exit(0);
+    }
+  }
+  ~Processes() {
+    for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
+    for (const int fd : report_) ::close(fd);
+  }
+  void await_death(int rank) { ::waitpid(std::exchange(children_[rank], -1), nullptr, 0); }
+  char next_verdict() {
+    char verdict = '?';
+    EXPECT_EQ(::read(report_[0], &verdict, 1), 1);
+    return verdict;
+  }
+
+ private:
+  int report_[2];
+  std::vector<pid_t> children_;
+};
+
+Settings meeting_at(std::uint16_t port, const std::string& transport, int rank, int size) {
+  Settings settings = settings_for(transport);
+  settings.rank = rank;
+  settings.size = size;
+  settings.master_address = "127.0.0.1";
+  settings.master_port = port;
+  settings.secret = "a secret of this test";
+  return settings;
+}
+
+// All-reduces on and on, until it hears that `victim`, a rank of the communicator, is lost: 'y'.
+char outlive(Communicator& communicator, int victim, bool dies) {
+  std::vector<float> values(1 << 20);
+  const auto death = Clock::now() + 100ms;
+  try {
+    while (true) {
+      communicator.all_reduce(std::span(values), Op::sum);
+      if (dies && Clock::now() > death) ::kill(::getpid(), SIGKILL);
+    }
+  } catch (const Error& error) {
+    if (error.code == ErrorCode::peer_lost && error.peer == victim) return 'y';
+    std::fprintf(stderr, "rank %d: %s\n", communicator.rank(), error.what());
+    return 'n';
+  }
+}
+
 TEST_P(EveryWire, AKilledProcessIsNamedByEverySurvivorWithinASecond) {
   constexpr int kRanks = 4;
   for (const int victim : {0, 2}) {
-    int report[2];
-    ASSERT_EQ(pipe(report), 0);
     const std::uint16_t port = free_port();
-    std::vector<pid_t> children;
-    for (int r = 0; r < kRanks; ++r) {
-      const pid_t child = fork();
-      if (child != 0) {
-        children.push_back(child);
-        continue;
-      }
-      Settings settings = settings_for(GetParam());
-      settings.rank = r;
-      settings.size = kRanks;
-      settings.master_address = "127.0.0.1";
-      settings.master_port = port;
-      settings.secret = "a secret of this test";
-      char verdict = 'n';
-      try {
-        Communicator world = Communicator::join(settings);
-        world.barrier();
-        if (r == victim) {
-          std::this_thread::sleep_for(100ms);
-          ::kill(::getpid(), SIGKILL);
-        }
-        std::vector<float> values(1 << 20);
-        while (true) world.all_reduce(std::span(values), Op::sum);
-      } catch (const Error& error) {
-        verdict = error.code == ErrorCode::peer_lost && error.peer == victim ? 'y' : 'n';
-        if (verdict == 'n') std::fprintf(stderr, "rank %d: %s\n", r, error.what());
-      }
-      [[maybe_unused]] const auto told = ::write(report[1], &verdict, 1);
-      ::_exit(0);
-    }
-    int status;
-    ::waitpid(children[victim], &status, 0);
+    Processes ranks(kRanks, [&](int r) {
+      Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+      return outlive(world, victim, r == victim);
+    });
+    ranks.await_death(victim);
     const auto death = Clock::now();
-    for (int i = 0; i < kRanks - 1; ++i) {
-      char verdict = '?';
-      ASSERT_EQ(::read(report[0], &verdict, 1), 1);
-      EXPECT_EQ(verdict, 'y');
-    }
+    for (int i = 0; i < kRanks - 1; ++i) EXPECT_EQ(ranks.next_verdict(), 'y');
     EXPECT_LT(Clock::now() - death, 1s);
-    for (int r = 0; r < kRanks; ++r)
-      if (r != victim) ::waitpid(children[r], &status, 0);
-    for (const int fd : report) ::close(fd);
   }
+}
+
+// Without rank 0 there is no control plane: the connections themselves have to say it.
+TEST_P(EveryWire, AKilledProcessIsNamedAlsoAfterRankZeroHasLeft) {
+  constexpr int kRanks = 3;
+  const std::uint16_t port = free_port();
+  Processes ranks(kRanks, [&](int r) {
+    Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+    Communicator others = world.split(r > 0 ? 1 : 0);
+    return r == 0 ? '0' : outlive(others, 1, r == 2);
+  });
+  EXPECT_EQ(ranks.next_verdict(), '0');
+  ranks.await_death(2);
+  const auto death = Clock::now();
+  EXPECT_EQ(ranks.next_verdict(), 'y');
+  EXPECT_LT(Clock::now() - death, 2s);
 }
 
 }  // namespace

@@ -176,6 +176,50 @@ TEST_P(Conformance, WhoeverWaitsForAPeerThatHasGoneIsTold) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+// Nothing of it is seen, or it is seen elsewhere.
+TEST_P(Conformance, WhatIsWithdrawnIsNotTouched) {
+  Ends ends = open();
+  const Bytes out = pattern(0, 100'000);
+  Bytes in(100'000);
+  send(*ends.first, 0, out);
+  receive(*ends.first, 0, in);
+  EXPECT_TRUE(ends.first->withdraw(Clock::now()));
+  send(*ends.second, 0, out);
+  std::span<const std::byte> here;
+  try {
+    for (int i = 0; i < 100; ++i) {
+      ends.second->progress();
+      if (!ends.second->view(tag_of(0), out.size(), here) || here.empty()) continue;
+      EXPECT_TRUE(here.data() + here.size() <= out.data() || here.data() >= out.data() + out.size());
+    }
+  } catch (const ChannelClosed& closed) {
+    EXPECT_EQ(closed.peer, 0);
+  }
+  EXPECT_TRUE(same(in, Bytes(in.size())));
+}
+
+TEST_P(Conformance, WithdrawingWaitsForThePeersTurn) {
+  if (connection_->transport(0).name() == "tcp") return;  // no turn of a peer's touches anything there
+  Ends ends = open();
+  const Bytes out = pattern(0, 1000);
+  send(*ends.first, 0, out);
+  std::span<const std::byte> here;
+  wait_until({ends.first.get(), ends.second.get()}, [&] { return ends.second->view(tag_of(0), out.size(), here); });
+  connection_->transport(1).begin_turn();
+  EXPECT_FALSE(ends.first->withdraw(Clock::now() + std::chrono::milliseconds(20))) << "it does not wait for ever";
+  std::atomic<bool> done{false};
+  std::thread withdrawing([&] {
+    EXPECT_TRUE(ends.first->withdraw(Clock::now() + std::chrono::seconds(60)));
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(done);
+  connection_->transport(1).end_turn();
+  withdrawing.join();
+}
+
 TEST_P(Conformance, AMessageThatNobodyClaimedIsReported) {
   Ends ends = open();
   Tag tag;

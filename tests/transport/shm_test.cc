@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <memory>
 #include <optional>
 
 #include "transport/shm/transport.h"
@@ -78,6 +80,80 @@ TEST(Shm, APeerThatGivesSomethingElseIsRefused) {
   ASSERT_EQ(write(ends[1], "GET / HTTP/1.0\r\n", 16), 16);
   EXPECT_THROW(first.transport.find(1), Error);
   close(ends[1]);
+}
+
+// Two ranks that know each other, and a channel between them.
+struct Pair {
+  Rank first;
+  std::optional<Rank> second{std::in_place};
+  std::unique_ptr<Channel> to_second, to_first;
+  Pair() {
+    const auto ends = local_sockets();
+    first.transport.attach(1, ends[0]);
+    second->transport.attach(0, ends[1]);
+    to_second = first.transport.channel(1, 0, 1);
+    to_first = second->transport.channel(1, 1, 0);
+  }
+  static std::byte* symmetric(Rank& rank) {
+    shm::Segment& own = rank.transport.own();
+    return own.base() + own.allocate(kBytes);
+  }
+  static constexpr std::size_t kBytes = 8192;
+};
+
+const Tag kTag{{1, 2}};
+
+TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotSeen) {
+  Pair pair;
+  std::byte* const out = Pair::symmetric(pair.first);
+  pair.to_second->send(kTag, out, Pair::kBytes);
+  std::span<const std::byte> here;
+  ASSERT_TRUE(pair.to_first->view(kTag, Pair::kBytes, here));
+  EXPECT_EQ(here.data(), out);
+  EXPECT_TRUE(pair.to_second->withdraw(std::chrono::steady_clock::now()));
+  EXPECT_THROW(pair.to_first->view(kTag, Pair::kBytes, here), ChannelClosed);
+}
+
+TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotWritten) {
+  Pair pair;
+  std::byte* const in = Pair::symmetric(*pair.second);
+  pair.to_first->receive(0, kTag, in, Pair::kBytes);
+  ASSERT_EQ(pair.to_second->reserve(kTag, Pair::kBytes), in);
+  EXPECT_NO_THROW(pair.to_second->check_reserved());
+  EXPECT_TRUE(pair.to_first->withdraw(std::chrono::steady_clock::now()));
+  EXPECT_THROW(pair.to_second->check_reserved(), ChannelClosed);
+  EXPECT_NE(pair.to_second->reserve(kTag, Pair::kBytes), in);
+}
+
+// What it wrote is read to the end; only then is it missed.
+TEST(Shm, APeerThatHasGoneIsNoticedByThoseWhoWaitForIt) {
+  Pair pair;
+  const std::byte out[8]{};
+  std::byte in[8];
+  pair.to_first->send(kTag, out, 8);
+  pair.to_second->receive(0, kTag, in, 8);
+  EXPECT_EQ(pair.to_second->received(), 1u);
+  pair.to_first->send(kTag, out, 8);
+  pair.to_first.reset();
+  pair.second.reset();
+  pair.first.transport.before_sleep();
+  pair.first.transport.after_sleep();
+  pair.to_second->receive(1, kTag, in, 8);
+  EXPECT_EQ(pair.to_second->received(), 2u);
+  EXPECT_NO_THROW(pair.to_second->progress());
+  pair.to_second->receive(2, kTag, in, 8);
+  EXPECT_THROW(pair.to_second->received(), ChannelClosed);
+}
+
+TEST(Shm, MemoryThatAPeerMayStillTouchIsNotUsedAgain) {
+  Rank rank;
+  shm::Segment& segment = rank.transport.own();
+  const std::uint64_t first = segment.allocate(8192);
+  segment.base()[first] = std::byte{1};
+  segment.keep_all();
+  segment.free(first, 8192);
+  EXPECT_NE(segment.allocate(8192), first);
+  EXPECT_EQ(segment.base()[first], std::byte{1});
 }
 
 TEST(Shm, FreedSymmetricMemoryIsUsedAgainAndReadsAsZero) {

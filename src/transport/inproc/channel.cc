@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace tutti::inproc {
 
@@ -58,6 +59,11 @@ void Channel::commit(const Tag& tag) {
   (void)tag;
   out_->claims.finish_front();
   wake(out_->receiver);
+}
+
+void Channel::check_reserved() {
+  const std::lock_guard lock(hub_->mutex_);
+  if (out_->receiver_gone) throw ChannelClosed{peer_, "the peer left while a message was being written to it"};
 }
 
 void Channel::check_receiver() const {
@@ -143,6 +149,23 @@ bool Channel::progress() {
   std::unique_lock lock(hub_->mutex_);
   check_receiver();
   return fill(lock);
+}
+
+// The peer looks at what is lent under the mutex, in a turn: it sees that we have gone, or we see its turn.
+bool Channel::withdraw(std::chrono::steady_clock::time_point until) {
+  std::unique_lock lock(hub_->mutex_);
+  out_->sender_gone = in_->receiver_gone = true;
+  const Resident* peer = out_->receiver;
+  wake(peer);
+  if (peer == nullptr) return true;
+  const std::uint64_t turn = peer->turn.count();
+  while (out_->receiver == peer && !peer->turn.is_over(turn)) {
+    lock.unlock();
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+    lock.lock();
+  }
+  return true;
 }
 
 void Channel::wake(const Resident* resident) {

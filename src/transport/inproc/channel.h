@@ -24,6 +24,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
+  void check_reserved() override;
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
@@ -31,6 +32,7 @@ class Channel final : public tutti::Channel {
   bool progress() override;
   void flush() override {}
   bool unclaimed(Tag& tag) override;
+  bool withdraw(std::chrono::steady_clock::time_point until) override;
 
  private:
   // These hold the hub's mutex.

@@ -11,6 +11,7 @@
 #include "transport/claims.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
+#include "transport/turn.h"
 
 namespace tutti::inproc {
 
@@ -18,6 +19,7 @@ namespace tutti::inproc {
 struct Resident {
   Sleeper& sleeper;
   bool asleep = false;
+  Turn turn{};
 };
 
 // A message lent by its sender.
@@ -33,7 +35,7 @@ struct Lane {
   Claims claims;
   Resident* sender = nullptr;  // null before its channel is made and after it has gone
   Resident* receiver = nullptr;
-  bool sender_gone = false, receiver_gone = false;
+  bool sender_gone = false, receiver_gone = false;  // or has withdrawn
 };
 
 // Shared by the transports of all ranks of one process; make one and give it to each. Thread-safe.

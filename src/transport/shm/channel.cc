@@ -1,5 +1,6 @@
 #include "transport/shm/channel.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +13,13 @@ constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint32_t kMostLag = 1u << 30;      // lines
 constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
 
+constexpr const char* kWithdrawn = "it gave the call up and took its memory back";
+
 Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
-LineKind kind_of(const Line& line) { return static_cast<LineKind>(line.kind_and_total >> 48); }
+LineKind kind_of(const Line& line) {
+  return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48);
+}
+std::size_t total_of(const Line& line) { return line.kind_and_total.load(std::memory_order_relaxed) & kTotalMask; }
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 }  // namespace
@@ -47,6 +53,8 @@ void Channel::notify() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto ignored = ::write(who_->bell, &one, sizeof one);
 }
+
+void Channel::throw_gone() const { throw ChannelClosed{peer_, "its end of the shared memory is closed"}; }
 
 // --- sending
 // -----------------------------------------------------------------------------------------------------------
@@ -94,7 +102,7 @@ Line& Channel::next_line() { return out_->lines[line_out_ % kLines]; }
 void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   line.tag[0] = tag.word[0];
   line.tag[1] = tag.word[1];
-  line.kind_and_total = (static_cast<std::uint64_t>(kind) << 48) | total;
+  line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total, std::memory_order_relaxed);
   ring_end_[line_out_ % kLines] = ring_head_;
   ++line_out_;
   line.stamp.store((static_cast<std::uint64_t>(line_in_) << 32) | line_out_, std::memory_order_release);
@@ -164,9 +172,11 @@ void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
 
 std::uint64_t Channel::sent() {
   if (!outgoing_.empty()) progress();
-  if (lent_.empty()) return pushed_;
+  if (lent_.empty() && outgoing_.empty()) return pushed_;
+  const bool gone = who_ != nullptr && who_->gone.load(std::memory_order_acquire);
   refresh_ack();
   while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
+  if (gone && !(lent_.empty() && outgoing_.empty())) throw_gone();
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
 
@@ -194,6 +204,12 @@ void Channel::commit(const Tag& tag) {
   ++pushed_;
 }
 
+void Channel::check_reserved() {
+  if (reserved_ == LineKind::delivered &&
+      in_->posts[messages_out_ % kPosts].stamp.load(std::memory_order_acquire) != messages_out_ + 1)
+    throw ChannelClosed{peer_, kWithdrawn};
+}
+
 // --- receiving
 // ---------------------------------------------------------------------------------------------------------
 
@@ -205,21 +221,30 @@ const Line* Channel::arrived() {
   return &line;
 }
 
-const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
+// For a line that somebody needs. What a peer wrote, it wrote before it went.
+const Line* Channel::awaited() {
   const Line* line = arrived();
+  if (line != nullptr || !who_->gone.load(std::memory_order_acquire)) return line;
+  line = arrived();
+  if (line == nullptr) throw_gone();
+  return line;
+}
+
+const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
+  const Line* line = awaited();
   if (line == nullptr) return nullptr;
   if (tag_of(line->tag) != tag) throw TagMismatch{peer_, tag, tag_of(line->tag)};
-  if ((line->kind_and_total & kTotalMask) != bytes)
-    throw LengthMismatch{peer_, bytes, line->kind_and_total & kTotalMask};
+  if (total_of(*line) != bytes) throw LengthMismatch{peer_, bytes, total_of(*line)};
   return line;
 }
 
 std::span<const std::byte> Channel::payload(const Line& line) const {
   switch (kind_of(line)) {
-    case LineKind::inside: return {line.inside, line.kind_and_total & kTotalMask};
+    case LineKind::inside: return {line.inside, total_of(line)};
     case LineKind::ring: return {in_->ring + line.at, line.bytes};
     case LineKind::lent: return {theirs_->base() + line.at, line.bytes};
     case LineKind::delivered: break;
+    case LineKind::withdrawn: throw ChannelClosed{peer_, kWithdrawn};
   }
   return {};
 }
@@ -279,7 +304,7 @@ std::uint64_t Channel::received() {
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
   fill();
   if ((!wanted_.empty() && wanted_.front().message == messages_done_) || !connect()) return false;
-  const Line* line = viewing_ ? arrived() : checked(tag, bytes);
+  const Line* line = viewing_ ? awaited() : checked(tag, bytes);
   if (line == nullptr) return false;
   if (!viewing_) {
     viewing_ = true;
@@ -331,6 +356,28 @@ void Channel::flush() {
   acknowledged_ = acknowledged_alone_ = line_in_;
   peer_waits_ = false;
   notify();
+}
+
+bool Channel::withdraw(std::chrono::steady_clock::time_point until) {
+  if (out_ == nullptr) return true;
+  for (; !wanted_.empty(); wanted_.pop()) {
+    Post& post = out_->posts[wanted_.front().message % kPosts];
+    if (post.stamp.load(std::memory_order_relaxed) == wanted_.front().message + 1)
+      post.stamp.store(0, std::memory_order_relaxed);
+  }
+  for (; !lent_.empty(); lent_.pop())
+    out_->lines[lent_.front().line % kLines].kind_and_total.store(static_cast<std::uint64_t>(LineKind::withdrawn) << 48,
+                                                                  std::memory_order_relaxed);
+  barrier_everywhere();
+  const Turn& turn = theirs_->header().turn;
+  const std::uint64_t now = turn.count();
+  while (!turn.is_over(now)) {
+    who_->look();
+    if (who_->gone.load(std::memory_order_relaxed)) return true;
+    if (std::chrono::steady_clock::now() > until) return false;
+    ::sched_yield();
+  }
+  return true;
 }
 
 bool Channel::unclaimed(Tag& tag) {

@@ -44,6 +44,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
+  void check_reserved() override;
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
@@ -51,6 +52,7 @@ class Channel final : public tutti::Channel {
   bool progress() override;
   void flush() override;
   bool unclaimed(Tag& tag) override;
+  bool withdraw(std::chrono::steady_clock::time_point until) override;
 
  private:
   struct Outgoing {  // lent by send(), not yet written to the lane in full
@@ -79,8 +81,10 @@ class Channel final : public tutti::Channel {
   void refresh_ack();
 
   void notify();
+  [[noreturn]] void throw_gone() const;
 
   const Line* arrived();
+  const Line* awaited();
   const Line* checked(const Tag& tag, std::size_t bytes);
   std::span<const std::byte> payload(const Line& line) const;
   void consume_line(bool peer_waits);

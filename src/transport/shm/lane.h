@@ -27,13 +27,14 @@ enum class LineKind : std::uint16_t {
   ring,       // a fragment at ring offset `at`, `bytes` long
   lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
   delivered,  // the whole message has been written to where the post said
+  withdrawn,  // was lent; the writer gave the call up and has its memory back
 };
 
 struct alignas(64) Line {
   std::atomic<std::uint64_t>
       stamp;  // low half: line number + 1 (numbers start at kFirstLine); high half: lines of the other lane consumed
   std::uint64_t tag[2];
-  std::uint64_t kind_and_total;  // kind in the top 16 bits, bytes of the whole message below
+  std::atomic<std::uint64_t> kind_and_total;  // kind in the top 16 bits, bytes of the whole message below
   union {
     std::byte inside[kInlineBytes];
     struct {

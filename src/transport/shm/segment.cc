@@ -154,9 +154,15 @@ std::uint64_t Segment::allocate(std::size_t bytes) {
 
 void Segment::free(std::uint64_t offset, std::size_t bytes) noexcept {
   const std::lock_guard lock(symmetric_mutex_);
+  if (keeps_all_) return;
   bytes = to_pages(bytes);
   unclaim(offset, bytes);
   free_symmetric_.emplace(bytes, offset);
+}
+
+void Segment::keep_all() noexcept {
+  const std::lock_guard lock(symmetric_mutex_);
+  keeps_all_ = true;
 }
 
 }  // namespace tutti::shm

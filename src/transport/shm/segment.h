@@ -18,6 +18,8 @@
 #include <mutex>
 #include <span>
 
+#include "transport/turn.h"
+
 namespace tutti::shm {
 
 inline constexpr std::size_t kDirectoryOffset = 4096;
@@ -39,6 +41,7 @@ inline constexpr std::size_t kMappedBytes = kSymmetricOffset + kSymmetricBytes +
 
 struct alignas(64) SegmentHeader {
   std::atomic<std::uint32_t> sleeping;  // the owner is about to sleep or sleeps: ring its bell after writing to it
+  alignas(64) Turn turn;                // the owner's
 };
 
 // Written by the owner: the lane at `offset` is where `peer` writes for `communicator`. offset != 0 publishes the
@@ -88,6 +91,8 @@ class Segment {
   // Symmetric memory, in multiples of 4096.
   std::uint64_t allocate(std::size_t bytes);
   void free(std::uint64_t offset, std::size_t bytes) noexcept;
+  // A peer may still touch this memory, now or later: what is freed from now on is left as it is.
+  void keep_all() noexcept;
 
  private:
   explicit Segment(int fd) : fd_(fd) {}
@@ -96,7 +101,8 @@ class Segment {
   std::byte* base_ = nullptr;
   std::uint64_t next_lane_ = kLanesOffset;
   std::uint64_t next_symmetric_ = kSymmetricOffset;
-  std::mutex symmetric_mutex_;  // guards the two around it: memory is freed outside the engine's lock
+  bool keeps_all_ = false;
+  std::mutex symmetric_mutex_;  // guards the three around it: memory is freed outside the engine's lock
   std::multimap<std::size_t, std::uint64_t> free_symmetric_;  // by bytes
 };
 

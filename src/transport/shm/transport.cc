@@ -1,6 +1,7 @@
 #include "transport/shm/transport.h"
 
 #include <linux/membarrier.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,8 +18,16 @@ long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); 
 
 }  // namespace
 
+void barrier_everywhere() { membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
+
 Peer::~Peer() {
   if (bell >= 0) ::close(bell);
+  if (socket >= 0) ::close(socket);
+}
+
+void Peer::look() {
+  pollfd end{.fd = socket, .events = POLLRDHUP, .revents = 0};
+  if (::poll(&end, 1, 0) > 0) gone.store(true, std::memory_order_release);
 }
 
 Transport::Transport(Sleeper& sleeper) : sleeper_(sleeper), own_(Segment::create()) {
@@ -39,7 +48,10 @@ std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, i
 // lost ring.
 void Transport::before_sleep() {
   own_->header().sleeping.store(1, std::memory_order_seq_cst);
-  membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  barrier_everywhere();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [rank, peer] : peers_)
+    if (!peer->gone.load(std::memory_order_relaxed)) peer->look();
 }
 
 void Transport::after_sleep() { own_->header().sleeping.store(0, std::memory_order_relaxed); }
@@ -68,8 +80,8 @@ std::shared_ptr<Peer> Transport::find(int peer) {
   if (exchange == exchanging_.end()) return nullptr;
   auto who = take(exchange->second, peer);
   if (who != nullptr) {
-    ::close(exchange->second);
-    exchange->second = -1;
+    who->socket = std::exchange(exchange->second, -1);
+    sleeper_.watch(who->socket);
     peers_[peer] = who;
   }
   return who;

@@ -1,6 +1,7 @@
 // Shared memory between the ranks of one host.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,12 +14,18 @@
 
 namespace tutti::shm {
 
-// A peer as a rank sees it: its memory, and the bell that wakes it.
+// A peer as a rank sees it: its memory, the bell that wakes it, and whether it is there.
 struct Peer {
   std::shared_ptr<Segment> segment;
-  int bell = -1;  // owned eventfd
+  int bell = -1;    // owned eventfd
+  int socket = -1;  // owned: nothing more comes over it; the peer's end closes when it leaves or dies
+  std::atomic<bool> gone{false};
   ~Peer();
+  void look();  // whether it has gone
 };
+
+// Waits on every rank of this machine until it has passed a full memory barrier; on those that are not running, it has.
+void barrier_everywhere();
 
 // One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
 class Transport final : public tutti::Transport {
@@ -30,6 +37,8 @@ class Transport final : public tutti::Transport {
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
+  void begin_turn() override { own_->header().turn.begin(); }
+  void end_turn() override { own_->header().turn.end(); }
 
   // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd.
   // find() finishes it. Or: there will be no connection, and why. Thread-safe; neither blocks.
