@@ -95,7 +95,7 @@ class Memory {
 //
 // Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
 // A rank's buffers are untouched by peers once its call has returned or thrown (unless a peer's process was stopped in
-// the middle of it, for which a failed call waits a second: memory of allocate() is then never handed out again).
+// the middle of it, for which a failed call waits ten seconds: memory of allocate() is then never handed out again).
 //
 // Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is
 // sent. Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeAfter = 1ms;  // a wait this long is worth a question to the peer
 constexpr auto kProbeAgainAfter = 200ms;
-constexpr auto kWithdrawnWithin = 1s;  // a peer's turn is a matter of microseconds, unless its process is stopped
-constexpr auto kVerdictWithin = 1s;    // the control plane's word on a connection that closed
+constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
+constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
 // and this is for where none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
@@ -37,7 +37,7 @@ void Group::begin(Request& request) {
   const Plan& plan = *request.plan;
   if (plan.scratch_bytes > 0 && (scratch_ == nullptr || scratch_->bytes() < plan.scratch_bytes)) {
     scratch_.reset();
-    scratch_ = std::make_unique<SymmetricMemory>(job_->shm(), plan.scratch_bytes);
+    scratch_ = job_->allocate(plan.scratch_bytes);
     workspace_.scratch = scratch_->data();
   }
   for (const int peer : plan.peers)
@@ -51,9 +51,13 @@ void Group::begin(Request& request) {
 void Group::complete_current() {
   history_->completed(current_->call.sequence);
   moves_ += current_->operation.moves() + 1;
-  current_->over = true;
+  finish(*current_);
   current_ = nullptr;
-  job_->wake();
+}
+
+void Group::finish(Request& request) {
+  request.over = true;
+  if (request.sleeps) job_->wake();
 }
 
 void Group::advance() {
@@ -92,20 +96,28 @@ bool Group::take_turn() {
   return current_->operation.advance();
 }
 
-// The callers get their buffers back, so nobody may touch them any more.
+// The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
 void Group::give_up() {
-  const auto until = Patience::Clock::now() + kWithdrawnWithin;
+  if (!given_up_at_) given_up_at_ = Patience::Clock::now();
+  bool ours = true;
   for (Link& link : links_)
-    if (!has_given_up_ && link.channel != nullptr && !link.channel->withdraw(until)) job_->keep_memory();
-  has_given_up_ = true;
+    if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
+  if (!ours && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
+  if (!ours) job_->keep_memory();
   if (current_ != nullptr) queue_.push_front(current_);
   current_ = nullptr;
   for (Request* request : queue_) {
     request->error = error_for(request);
-    request->over = true;
+    finish(*request);
   }
-  if (!queue_.empty()) job_->wake();
   queue_.clear();
+}
+
+// An exception that nobody foresaw is on its way to this request's caller.
+void Group::forget(const Request& request) {
+  if (current_ == &request) current_ = nullptr;
+  std::erase(queue_, &request);
+  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
 }
 
 // A data connection that closes is a symptom: the control plane says of what, within moments.
@@ -142,11 +154,16 @@ void Group::drive(Request& request, Job::Lock& lock) {
       watch(patience.now());
       job_->advance_all();
       lock.breathe();
+      if (request.over || moves() != seen) continue;
     }
     switch (pause) {
       case Pause::spin: _mm_pause(); break;
       case Pause::yield: ::sched_yield(); break;
-      case Pause::sleep: job_->sleep(lock, *this); break;
+      case Pause::sleep:
+        request.sleeps = true;
+        job_->sleep(lock, request);
+        request.sleeps = false;
+        break;
     }
   }
 }
@@ -162,14 +179,19 @@ void Group::watch(Patience::Clock::time_point now) {
   vigil_.waited += std::min<Patience::Clock::duration>(now - vigil_.looked, settings.timeout / 4);
   vigil_.looked = now;
   const auto waited = vigil_.waited;
-  if (waited < kProbeAfter || current_ == nullptr || cut_off_) return;
+  if (waited < kProbeAfter || current_ == nullptr || cut_off_ || has_failed()) return;
   const int peer = current_->operation.waiting_for();
   if (peer < 0) return;
-  if (Control* control = job_->control(); control != nullptr && waited >= vigil_.next_probe) {
-    control->probe(members_[peer], id_, current_->call.sequence);
+  if (waited >= vigil_.next_probe) {
+    if (job_->control() != nullptr) job_->control()->probe(members_[peer], id_, current_->call.sequence);
+    if (job_->shm() != nullptr) job_->shm()->look_at_peers();
     vigil_.next_probe = waited + kProbeAgainAfter;
   }
-  if (!vigil_.left && job_->has_left(members_[peer])) vigil_.left = waited;
+  if (!job_->has_left(members_[peer])) {
+    vigil_.left.reset();
+  } else if (!vigil_.left) {
+    vigil_.left = waited;
+  }
   const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
   if (vigil_.left && waited > *vigil_.left + (local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call)});

@@ -165,7 +165,12 @@ void Group::run(Call call, ConstBuffer input, Buffer output) {
   } else {
     queue_.push_back(&request);
   }
-  drive(request, lock);
+  try {
+    drive(request, lock);
+  } catch (...) {
+    forget(request);
+    throw;
+  }
   if (request.error) throw Error(*request.error);
 }
 
@@ -240,7 +245,7 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   std::string trouble;
   try {
     Job::Lock lock(*job_);
-    memory = std::make_shared<SymmetricMemory>(job_->shm(), bytes);
+    memory = job_->allocate(bytes);
   } catch (const Error& error) {
     trouble = error.what();
   }

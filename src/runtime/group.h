@@ -43,6 +43,7 @@ class Request {
   Operation operation;
   bool begun = false;
   bool over = false;
+  bool sleeps = false;  // somebody sleeps until it is over
   std::optional<Error> error;
   std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
 };
@@ -96,6 +97,8 @@ class Group : public std::enable_shared_from_this<Group> {
   bool is_cut_off();
   bool take_turn();
   void give_up();
+  void finish(Request& request);
+  void forget(const Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   void throw_failure(const Request* request) const;
   Error error_for(const Request* request) const;
@@ -113,7 +116,7 @@ class Group : public std::enable_shared_from_this<Group> {
   std::uint32_t splits_ = 0;
   std::vector<Link> links_;
   Workspace workspace_;
-  std::unique_ptr<SymmetricMemory> scratch_;
+  std::shared_ptr<SymmetricMemory> scratch_;
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_;
   const Plan* last_plan_ = nullptr;
   std::array<std::uint64_t, 2> last_key_{};
@@ -133,7 +136,7 @@ class Group : public std::enable_shared_from_this<Group> {
   // A peer's channel has closed; until when the control plane may say why.
   std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
 
-  bool has_given_up_ = false;
+  std::optional<Patience::Clock::time_point> given_up_at_;
 
   const std::shared_ptr<CallHistory> history_;
   std::atomic<bool> failed_{false};

@@ -22,12 +22,12 @@ constexpr int kMostYields = 1000;
 // --- memory
 // -------------------------------------------------------------------------------------------------------------
 
-SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes)
-    : shm_(std::move(shm)), bytes_(bytes) {
+SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes)
+    : segment_(std::move(segment)), bytes_(bytes) {
   const std::size_t pages = std::max<std::size_t>((bytes + 4095) / 4096 * 4096, 4096);
-  if (shm_ != nullptr) {
-    offset_ = shm_->own().allocate(pages);
-    data_ = shm_->own().base() + offset_;
+  if (segment_ != nullptr) {
+    offset_ = segment_->allocate(pages);
+    data_ = segment_->base() + offset_;
   } else {
     void* at = ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw Error(ErrorCode::system, "no memory for " + std::to_string(bytes) + " bytes");
@@ -37,8 +37,8 @@ SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_
 
 SymmetricMemory::~SymmetricMemory() {
   const std::size_t pages = std::max<std::size_t>((bytes_ + 4095) / 4096 * 4096, 4096);
-  if (shm_ != nullptr) {
-    shm_->own().free(offset_, pages);
+  if (segment_ != nullptr) {
+    segment_->free(offset_, pages);
   } else {
     ::munmap(data_, pages);
   }
@@ -89,7 +89,7 @@ void Job::find_hosts() {
   if (settings_.transport == "tcp") {
     std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
   } else {
-    shm_ = std::make_shared<shm::Transport>(sleeper_);
+    shm_ = std::make_unique<shm::Transport>(sleeper_);
     lender_ = shm_.get();
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
@@ -203,26 +203,41 @@ std::uint64_t Job::moves() const {
 }
 
 // One thread sleeps for all: the others wait until it wakes, for whatever the news, and one of them takes its place.
-void Job::sleep(Lock& lock, Group& group) {
+void Job::sleep(Lock& lock, const Request& request) {
   if (asleep_) {
-    news_.wait_for(lock.lock_, kLongestSleep);
+    const std::uint64_t seen = wakes_;
+    lock.lock_.unlock();
+    {
+      std::unique_lock news(news_mutex_);
+      news_.wait_for(news, kLongestSleep, [&] { return wakes_ != seen; });
+    }
+    lock.take();
     return;
   }
-  asleep_ = true;
-  Transport* const transports[] = {shm_.get(), tcp_.get(), inproc_.get()};
-  for (Transport* transport : transports)
-    if (transport != nullptr) transport->before_sleep();
+  const Asleep asleep(*this);
   const std::uint64_t moved_before = moves();
   advance_all();
-  if (moves() == moved_before && !group.has_failed()) {
-    lock.lock_.unlock();
-    sleeper_.sleep(kLongestSleep);
-    lock.lock_.lock();
-  }
-  for (Transport* transport : transports)
+  if (request.over || moves() != moved_before) return;
+  lock.lock_.unlock();
+  sleeper_.sleep(kLongestSleep);
+  lock.take();
+}
+
+Job::Asleep::Asleep(Job& job) : job_(job) {
+  job_.asleep_ = true;
+  for (Transport* transport : job_.transports())
+    if (transport != nullptr) transport->before_sleep();
+}
+
+Job::Asleep::~Asleep() {
+  for (Transport* transport : job_.transports())
     if (transport != nullptr) transport->after_sleep();
-  asleep_ = false;
-  news_.notify_all();
+  job_.asleep_ = false;
+  {
+    const std::lock_guard news(job_.news_mutex_);
+    ++job_.wakes_;
+  }
+  job_.news_.notify_all();
 }
 
 }  // namespace tutti::runtime

@@ -1,6 +1,7 @@
 // A rank's membership in a job: its transports, its control plane, and the engine that advances its communicators.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -24,11 +25,12 @@
 namespace tutti::runtime {
 
 class Group;
+class Request;
 
 // Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory.
 class SymmetricMemory {
  public:
-  SymmetricMemory(std::shared_ptr<shm::Transport> shm, std::size_t bytes);
+  SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes);  // plain memory without a segment
   ~SymmetricMemory();
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
@@ -36,7 +38,7 @@ class SymmetricMemory {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  std::shared_ptr<shm::Transport> shm_;
+  std::shared_ptr<shm::Segment> segment_;
   std::uint64_t offset_ = 0;
   std::size_t bytes_;
   std::byte* data_;
@@ -55,7 +57,10 @@ class Job {
   int host_of(int rank) const { return host_[rank]; }
   bool is_crowded() const { return crowded_; }
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
-  const std::shared_ptr<shm::Transport>& shm() const { return shm_; }
+  shm::Transport* shm() const { return shm_.get(); }
+  std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const {
+    return std::make_shared<SymmetricMemory>(shm_ == nullptr ? nullptr : shm_->shared_own(), bytes);
+  }
   // A peer did not say that it leaves this rank's symmetric memory alone: none of it is used again.
   void keep_memory() {
     if (shm_ != nullptr) shm_->own().keep_all();
@@ -97,9 +102,9 @@ class Job {
   void add(Group& group);
   void remove(Group& group);
   void advance_all();  // under the lock
-  // Sleeps until a transport has news, after one more advance_all() that moved nothing and left `group` unharmed. Under
+  // Sleeps until a transport has news, after one more advance_all() that moved nothing and did not end `request`. Under
   // the lock, released meanwhile.
-  void sleep(Lock& lock, Group& group);
+  void sleep(Lock& lock, const Request& request);
   // What a thread that sleeps may be waiting for has happened. Under the lock.
   void wake() {
     if (asleep_) ring();
@@ -115,9 +120,22 @@ class Job {
   void on_notice(const Notice& notice);
   static void tell_of_loss(Group& group, int peer, const std::string& why);
 
+  // While it lives, a thread of this rank sleeps for all of them.
+  class Asleep {
+   public:
+    explicit Asleep(Job& job);
+    ~Asleep();
+    Asleep(const Asleep&) = delete;
+    Asleep& operator=(const Asleep&) = delete;
+
+   private:
+    Job& job_;
+  };
+  std::array<Transport*, 3> transports() const { return {shm_.get(), tcp_.get(), inproc_.get()}; }
+
   Settings settings_;
   Sleeper sleeper_;
-  std::shared_ptr<shm::Transport> shm_;
+  std::unique_ptr<shm::Transport> shm_;
   std::unique_ptr<tcp::Transport> tcp_;
   std::unique_ptr<inproc::Transport> inproc_;
   Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
@@ -129,9 +147,11 @@ class Job {
   std::mutex engine_;
   std::atomic<int> wanting_{0};         // threads that want the engine
   std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
-  bool asleep_ = false;                 // a thread of this rank sleeps for all of them
-  std::condition_variable news_;        // it has woken
-  std::mutex groups_mutex_;             // taken by the control thread too; inside the engine's lock
+  bool asleep_ = false;
+  std::mutex news_mutex_;         // taken inside the engine's lock
+  std::uint64_t wakes_ = 0;       // written under both, read under either
+  std::condition_variable news_;  // it has grown
+  std::mutex groups_mutex_;       // taken by the control thread too; inside the engine's lock
   std::vector<Group*> groups_;
   std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet

@@ -53,7 +53,7 @@ class FaultyChannel final : public Channel {
   bool progress() override { return !chance(faults_.idle_progress_percent) && open().progress(); }
   void flush() override { open().flush(); }
   bool unclaimed(Tag& tag) override { return open().unclaimed(tag); }
-  bool withdraw(std::chrono::steady_clock::time_point until) override { return !inner_ || inner_->withdraw(until); }
+  bool withdraw() override { return !inner_ || inner_->withdraw(); }
 
  private:
   struct Count {

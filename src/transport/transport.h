@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -91,10 +90,10 @@ class Channel {
   // Messages that have arrived but were never claimed: for the check at the end of a communicator's life.
   virtual bool unclaimed(Tag& tag) = 0;
 
-  // Takes back all that this rank has lent, either way; then nothing but unclaimed() may be called. Returns true once
-  // the peer does not touch that memory and never will: it throws ChannelClosed instead. Waits for the peer's turn to
-  // end; false where it has not ended by `until`, as a stopped process's does not. Outside of a turn.
-  virtual bool withdraw(std::chrono::steady_clock::time_point until) = 0;
+  // Takes back all that this rank has lent, either way; from then on nothing else may be called but unclaimed(). True
+  // once the peer does not touch that memory and never will (it throws ChannelClosed instead); until then, while a turn
+  // of the peer's may be touching it, call again. Outside of a turn.
+  virtual bool withdraw() = 0;
 };
 
 // One rank's end of a kind of transport. Owns what its channels share; outlives them. Used under the engine's lock,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -110,7 +109,14 @@ TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotSeen) {
   std::span<const std::byte> here;
   ASSERT_TRUE(pair.to_first->view(kTag, Pair::kBytes, here));
   EXPECT_EQ(here.data(), out);
-  EXPECT_TRUE(pair.to_second->withdraw(std::chrono::steady_clock::now()));
+  EXPECT_TRUE(pair.to_second->withdraw());
+  EXPECT_THROW(pair.to_first->view(kTag, Pair::kBytes, here), ChannelClosed);
+}
+TEST(Shm, SymmetricMemoryThatWasWithdrawnBeforeAnyoneLookedIsNotSeen) {
+  Pair pair;
+  pair.to_second->send(kTag, Pair::symmetric(pair.first), Pair::kBytes);
+  EXPECT_TRUE(pair.to_second->withdraw());
+  std::span<const std::byte> here;
   EXPECT_THROW(pair.to_first->view(kTag, Pair::kBytes, here), ChannelClosed);
 }
 
@@ -120,9 +126,33 @@ TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotWritten) {
   pair.to_first->receive(0, kTag, in, Pair::kBytes);
   ASSERT_EQ(pair.to_second->reserve(kTag, Pair::kBytes), in);
   EXPECT_NO_THROW(pair.to_second->check_reserved());
-  EXPECT_TRUE(pair.to_first->withdraw(std::chrono::steady_clock::now()));
+  EXPECT_TRUE(pair.to_first->withdraw());
   EXPECT_THROW(pair.to_second->check_reserved(), ChannelClosed);
   EXPECT_NE(pair.to_second->reserve(kTag, Pair::kBytes), in);
+}
+
+TEST(Shm, AMessageOutlivesItsChannel) {
+  Pair pair;
+  const std::byte out[8]{std::byte{42}};
+  std::byte in[8];
+  pair.to_first->send(kTag, out, 8);
+  EXPECT_EQ(pair.to_first->sent(), 1u);
+  pair.to_first.reset();
+  pair.to_second->receive(0, kTag, in, 8);
+  EXPECT_EQ(pair.to_second->received(), 1u) << "though this end never looked for the other while it was there";
+  EXPECT_EQ(in[0], std::byte{42});
+  pair.to_second->flush();
+}
+
+TEST(Shm, APeerThatHasGoneWithoutOpeningItsChannelIsNoticed) {
+  Pair pair;
+  pair.to_first.reset();
+  std::byte in[8];
+  pair.to_second->receive(0, kTag, in, 8);
+  EXPECT_EQ(pair.to_second->received(), 0u);
+  pair.second.reset();
+  pair.first.transport.look_at_peers();
+  EXPECT_THROW(pair.to_second->received(), ChannelClosed);
 }
 
 // What it wrote is read to the end; only then is it missed.
@@ -136,8 +166,7 @@ TEST(Shm, APeerThatHasGoneIsNoticedByThoseWhoWaitForIt) {
   pair.to_first->send(kTag, out, 8);
   pair.to_first.reset();
   pair.second.reset();
-  pair.first.transport.before_sleep();
-  pair.first.transport.after_sleep();
+  pair.first.transport.look_at_peers();
   pair.to_second->receive(1, kTag, in, 8);
   EXPECT_EQ(pair.to_second->received(), 2u);
   EXPECT_NO_THROW(pair.to_second->progress());

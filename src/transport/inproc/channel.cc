@@ -3,7 +3,6 @@
 #include <cassert>
 #include <cstring>
 #include <string>
-#include <thread>
 
 namespace tutti::inproc {
 
@@ -152,20 +151,16 @@ bool Channel::progress() {
 }
 
 // The peer looks at what is lent under the mutex, in a turn: it sees that we have gone, or we see its turn.
-bool Channel::withdraw(std::chrono::steady_clock::time_point until) {
-  std::unique_lock lock(hub_->mutex_);
+bool Channel::withdraw() {
+  const std::lock_guard lock(hub_->mutex_);
   out_->sender_gone = in_->receiver_gone = true;
   const Resident* peer = out_->receiver;
-  wake(peer);
   if (peer == nullptr) return true;
-  const std::uint64_t turn = peer->turn.count();
-  while (out_->receiver == peer && !peer->turn.is_over(turn)) {
-    lock.unlock();
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::yield();
-    lock.lock();
+  if (!withdrawn_in_) {
+    withdrawn_in_ = peer->turn.count();
+    wake(peer);
   }
-  return true;
+  return peer->turn.is_over(*withdrawn_in_);
 }
 
 void Channel::wake(const Resident* resident) {

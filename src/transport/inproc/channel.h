@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "transport/inproc/hub.h"
@@ -32,7 +33,7 @@ class Channel final : public tutti::Channel {
   bool progress() override;
   void flush() override {}
   bool unclaimed(Tag& tag) override;
-  bool withdraw(std::chrono::steady_clock::time_point until) override;
+  bool withdraw() override;
 
  private:
   // These hold the hub's mutex.
@@ -47,7 +48,8 @@ class Channel final : public tutti::Channel {
   const Hub::Key out_key_, in_key_;
   const int peer_;
   std::shared_ptr<Lane> out_, in_;
-  std::size_t released_ = 0;  // bytes given back of the message that is viewed
+  std::optional<std::uint64_t> withdrawn_in_;  // the peer's turn
+  std::size_t released_ = 0;                   // bytes given back of the message that is viewed
 };
 
 }  // namespace tutti::inproc

@@ -1,6 +1,5 @@
 #include "transport/shm/channel.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +35,11 @@ Channel::~Channel() { transport_.own().remove_lane(communicator_, peer_, sizeof(
 // The peer's end may be made later than this one: looked for again on every use until it is there.
 bool Channel::connect() {
   if (out_ != nullptr) return true;
-  who_ = transport_.find(peer_);
+  if (who_ == nullptr) who_ = transport_.find(peer_);
   if (who_ == nullptr) return false;
-  const std::uint64_t offset = who_->segment->find_lane(communicator_, rank_);
-  if (offset == 0) return false;
   theirs_ = who_->segment.get();
+  const std::uint64_t offset = theirs_->find_lane(communicator_, rank_);
+  if (offset == 0) return false;
   out_ = reinterpret_cast<Lane*>(theirs_->base() + offset);
   return true;
 }
@@ -76,6 +75,11 @@ void Channel::refresh_ack() {
     if (static_cast<std::uint32_t>(stamp) != number + 1) break;
     read_ack(static_cast<std::uint32_t>(stamp >> 32));
   }
+}
+
+void Channel::drop_returned() {
+  refresh_ack();
+  while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
 }
 
 bool Channel::room_for_line() {
@@ -174,8 +178,7 @@ std::uint64_t Channel::sent() {
   if (!outgoing_.empty()) progress();
   if (lent_.empty() && outgoing_.empty()) return pushed_;
   const bool gone = who_ != nullptr && who_->gone.load(std::memory_order_acquire);
-  refresh_ack();
-  while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
+  drop_returned();
   if (gone && !(lent_.empty() && outgoing_.empty())) throw_gone();
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
@@ -221,10 +224,12 @@ const Line* Channel::arrived() {
   return &line;
 }
 
-// For a line that somebody needs. What a peer wrote, it wrote before it went.
+// For a line that somebody needs. What a peer wrote, it wrote before it went; it may also have closed its end of this
+// channel by now, or this rank not have looked for it yet. Its segment was handed over before it wrote anything.
 const Line* Channel::awaited() {
   const Line* line = arrived();
-  if (line != nullptr || !who_->gone.load(std::memory_order_acquire)) return line;
+  if (theirs_ == nullptr) connect();
+  if (line != nullptr || who_ == nullptr || !who_->gone.load(std::memory_order_acquire)) return line;
   line = arrived();
   if (line == nullptr) throw_gone();
   return line;
@@ -272,7 +277,6 @@ bool Channel::fill() {
   bool moved = false;
   while (!wanted_.empty() && wanted_.front().message == messages_done_) {
     Wanted& want = wanted_.front();
-    if (!connect()) break;
     const Line* line = checked(want.tag, want.bytes);
     if (line == nullptr) break;
     const LineKind kind = kind_of(*line);
@@ -303,7 +307,7 @@ std::uint64_t Channel::received() {
 
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
   fill();
-  if ((!wanted_.empty() && wanted_.front().message == messages_done_) || !connect()) return false;
+  if (!wanted_.empty() && wanted_.front().message == messages_done_) return false;
   const Line* line = viewing_ ? awaited() : checked(tag, bytes);
   if (line == nullptr) return false;
   if (!viewing_) {
@@ -352,32 +356,35 @@ bool Channel::progress() {
 void Channel::flush() {
   const bool lags = line_in_ - acknowledged_alone_ >= kMostLag;
   if (!lags && (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4))) return;
+  if (!connect()) return;  // it has closed its end, and waits for nothing
   out_->ack.store(line_in_, std::memory_order_release);
   acknowledged_ = acknowledged_alone_ = line_in_;
   peer_waits_ = false;
   notify();
 }
 
-bool Channel::withdraw(std::chrono::steady_clock::time_point until) {
+bool Channel::withdraw() {
   if (out_ == nullptr) return true;
-  for (; !wanted_.empty(); wanted_.pop()) {
-    Post& post = out_->posts[wanted_.front().message % kPosts];
-    if (post.stamp.load(std::memory_order_relaxed) == wanted_.front().message + 1)
-      post.stamp.store(0, std::memory_order_relaxed);
-  }
-  for (; !lent_.empty(); lent_.pop())
-    out_->lines[lent_.front().line % kLines].kind_and_total.store(static_cast<std::uint64_t>(LineKind::withdrawn) << 48,
-                                                                  std::memory_order_relaxed);
-  barrier_everywhere();
   const Turn& turn = theirs_->header().turn;
-  const std::uint64_t now = turn.count();
-  while (!turn.is_over(now)) {
-    who_->look();
-    if (who_->gone.load(std::memory_order_relaxed)) return true;
-    if (std::chrono::steady_clock::now() > until) return false;
-    ::sched_yield();
+  if (!withdrawn_in_) {
+    for (; !wanted_.empty(); wanted_.pop()) {
+      Post& post = out_->posts[wanted_.front().message % kPosts];
+      if (post.stamp.load(std::memory_order_relaxed) == wanted_.front().message + 1)
+        post.stamp.store(0, std::memory_order_relaxed);
+    }
+    drop_returned();
+    for (; !lent_.empty(); lent_.pop()) {
+      std::atomic<std::uint64_t>& word = out_->lines[lent_.front().line % kLines].kind_and_total;
+      word.store(
+          (static_cast<std::uint64_t>(LineKind::withdrawn) << 48) | (word.load(std::memory_order_relaxed) & kTotalMask),
+          std::memory_order_relaxed);
+    }
+    barrier_everywhere();
+    withdrawn_in_ = turn.count();
   }
-  return true;
+  if (turn.is_over(*withdrawn_in_)) return true;
+  who_->look();
+  return who_->gone.load(std::memory_order_relaxed);
 }
 
 bool Channel::unclaimed(Tag& tag) {

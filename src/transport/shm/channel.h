@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "transport/shm/lane.h"
@@ -52,7 +53,7 @@ class Channel final : public tutti::Channel {
   bool progress() override;
   void flush() override;
   bool unclaimed(Tag& tag) override;
-  bool withdraw(std::chrono::steady_clock::time_point until) override;
+  bool withdraw() override;
 
  private:
   struct Outgoing {  // lent by send(), not yet written to the lane in full
@@ -79,6 +80,7 @@ class Channel final : public tutti::Channel {
   const Post* post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const;
   void read_ack(std::uint32_t ack);
   void refresh_ack();
+  void drop_returned();
 
   void notify();
   [[noreturn]] void throw_gone() const;
@@ -97,9 +99,10 @@ class Channel final : public tutti::Channel {
   const int rank_, peer_;
   std::uint64_t in_offset_;
   Lane* in_;             // in my segment: the peer writes
-  Lane* out_ = nullptr;  // in the peer's segment: I write; null until the peer's end exists
+  Lane* out_ = nullptr;  // in the peer's segment: I write; null until the peer's end has been found
   std::shared_ptr<Peer> who_;
-  Segment* theirs_ = nullptr;
+  Segment* theirs_ = nullptr;                  // null until the exchange with the peer is done
+  std::optional<std::uint64_t> withdrawn_in_;  // the peer's turn
 
   // sending
   Fifo<Outgoing> outgoing_;

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "transport/shm/channel.h"
 #include "tutti/error.h"
@@ -14,11 +16,15 @@
 namespace tutti::shm {
 namespace {
 
-long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); }
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
 }  // namespace
 
-void barrier_everywhere() { membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
+// Where the kernel does not offer it (or a sandbox forbids it), peers fence their turns themselves, and a store that
+// has not left its processor after a millisecond there is not.
+void barrier_everywhere() {
+  if (!membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 
 Peer::~Peer() {
   if (bell >= 0) ::close(bell);
@@ -30,9 +36,10 @@ void Peer::look() {
   if (::poll(&end, 1, 0) > 0) gone.store(true, std::memory_order_release);
 }
 
-Transport::Transport(Sleeper& sleeper) : sleeper_(sleeper), own_(Segment::create()) {
-  membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
-}
+Transport::Transport(Sleeper& sleeper)
+    : sleeper_(sleeper),
+      own_(Segment::create()),
+      others_make_barriers_(membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)) {}
 
 Transport::~Transport() {
   for (const auto& [peer, fd] : exchanging_)
@@ -44,11 +51,14 @@ std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, i
 }
 
 // Every rank that runs passes a full barrier here, so a peer that wrote before it is seen by the look that follows, and
-// one that writes after it sees the flag. Where the kernel has no such barrier, sleeps being bounded makes up for a
-// lost ring.
+// one that writes after it sees the flag.
 void Transport::before_sleep() {
   own_->header().sleeping.store(1, std::memory_order_seq_cst);
   barrier_everywhere();
+  look_at_peers();
+}
+
+void Transport::look_at_peers() {
   const std::lock_guard lock(mutex_);
   for (const auto& [rank, peer] : peers_)
     if (!peer->gone.load(std::memory_order_relaxed)) peer->look();

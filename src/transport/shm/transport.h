@@ -24,7 +24,7 @@ struct Peer {
   void look();  // whether it has gone
 };
 
-// Waits on every rank of this machine until it has passed a full memory barrier; on those that are not running, it has.
+// Returns once every thread of every rank of this machine has passed a full memory barrier.
 void barrier_everywhere();
 
 // One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
@@ -37,7 +37,10 @@ class Transport final : public tutti::Transport {
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
-  void begin_turn() override { own_->header().turn.begin(); }
+  void begin_turn() override {
+    own_->header().turn.begin();
+    if (!others_make_barriers_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   void end_turn() override { own_->header().turn.end(); }
 
   // Starts the exchange of memory and bells with `peer` over a connected, authenticated Unix socket, and takes the fd.
@@ -49,13 +52,18 @@ class Transport final : public tutti::Transport {
   // the peer gave something else.
   std::shared_ptr<Peer> find(int peer);
 
+  // Finds out which peers have gone. before_sleep() does it too; who never sleeps must ask now and then.
+  void look_at_peers();
+
   Segment& own() { return *own_; }
+  const std::shared_ptr<Segment>& shared_own() { return own_; }
   // Whether [data, data + bytes) is symmetric memory of this rank, and then its offset in the segment.
   bool is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const;
 
  private:
   Sleeper& sleeper_;
   std::shared_ptr<Segment> own_;
+  bool others_make_barriers_;  // for this rank's threads to pass
   std::mutex mutex_;
   std::map<int, int> exchanging_;  // peer -> fd
   std::map<int, std::shared_ptr<Peer>> peers_;

@@ -32,7 +32,7 @@ class Channel final : public tutti::Channel {
   bool progress() override;
   void flush() override {}
   bool unclaimed(Tag& tag) override;
-  bool withdraw(std::chrono::steady_clock::time_point) override { return true; }  // no peer sees this rank's memory
+  bool withdraw() override { return true; }  // no peer sees this rank's memory
 
  private:
   bool connected();
