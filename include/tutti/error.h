@@ -24,8 +24,8 @@ enum class ErrorCode : std::uint8_t {
 const char* to_string(ErrorCode code);
 
 // Who, what, where: `what()` is a sentence for a person, the members are for programs. A member that does not apply is
-// -1 or empty. Except for invalid_argument and unsupported, an error from a communicator is final: every later call on
-// it throws the same error.
+// -1 or empty. Except for invalid_argument and unsupported, and for allocate() that finds no room (system), an error
+// from a communicator is final: every later call on it throws the same error.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode kind, const std::string& message) : std::runtime_error(message), code(kind) {}

@@ -100,8 +100,12 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
                       "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
     meeting.places = {local_place(settings)};
   } else if (settings.rank == 0 && !settings.interface.empty()) {
-    meeting.places = {
-        find_interface(settings.interface, meeting.places.front().family()).with_port(settings.master_port)};
+    const Endpoint here = find_interface(settings.interface, meeting.places.front().family());
+    if (const auto told = Endpoint::parse(host, settings.master_port); told && told->address() != here.address())
+      throw Error(ErrorCode::invalid_argument, "rank 0 is to listen at " + here.address() +
+                                                   " (TUTTI_INTERFACE), but the ranks are told to meet at " +
+                                                   told->address() + ": nobody could reach it");
+    meeting.places = {here.with_port(settings.master_port)};
   }
   if (settings.rank == 0) listen_at_places(meeting);
 }

@@ -183,7 +183,7 @@ void Group::watch(Patience::Clock::time_point now) {
   const int peer = current_->operation.waiting_for();
   if (peer < 0) return;
   if (waited >= vigil_.next_probe) {
-    if (job_->control() != nullptr) job_->control()->probe(members_[peer], id_, current_->call.sequence);
+    job_->control().probe(members_[peer], id_, current_->call.sequence);
     if (job_->shm() != nullptr) job_->shm()->look_at_peers();
     vigil_.next_probe = waited + kProbeAgainAfter;
   }
@@ -238,7 +238,7 @@ void Group::fail(Failure failure) {
 void Group::abort(Failure failure) {
   if (has_failed()) return;
   // Told first: once fail() is seen this rank may leave, and its goodbye must not overtake the reason.
-  if (Control* control = job_->control()) control->poison(id_, failure.code, failure.message);
+  job_->control().poison(id_, failure.code, failure.message);
   fail(std::move(failure));
 }
 

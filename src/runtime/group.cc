@@ -44,14 +44,14 @@ std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, s
   std::shared_ptr<Group> group(new Group(std::move(job), id, std::move(members), rank));
   Job::Lock lock(*group->job_);
   group->job_->add(*group);
-  if (Control* control = group->job_->control()) control->publish(id, group->history_);
+  group->job_->control().publish(id, group->history_);
   return group;
 }
 
 Group::~Group() {
   Job::Lock lock(*job_);
   job_->remove(*this);
-  if (Control* control = job_->control()) control->unpublish(id_);
+  job_->control().unpublish(id_);
   for (int peer = 0; !has_failed() && peer < size(); ++peer) {
     Tag tag;
     if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;

@@ -60,15 +60,13 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
     throw Error(ErrorCode::invalid_argument, "transport \"" + settings.transport + "\": must be auto, shm or tcp");
   std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
-  if (settings.size > 1) job->control_ = Control::join(settings, store);
+  job->control_ = Control::join(settings, store);
   job->find_hosts();
-  if (job->control_ != nullptr) {
-    Job* self = job.get();
-    job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
-      self->on_connection(peer, path, communicator, fd, error);
-    });
-    job->control_->on_notice([self](const Notice& notice) { self->on_notice(notice); });
-  }
+  Job* self = job.get();
+  job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
+    self->on_connection(peer, path, communicator, fd, error);
+  });
+  job->control_->on_notice([self](const Notice& notice) { self->on_notice(notice); });
   return job;
 }
 
@@ -76,9 +74,8 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
 void Job::find_hosts() {
   std::map<std::string, int> numbers;
   host_.assign(settings_.size, 0);
-  if (control_ != nullptr)
-    for (const Member& member : control_->members())
-      host_[member.rank] = numbers.try_emplace(member.host_id, static_cast<int>(numbers.size())).first->second;
+  for (const Member& member : control_->members())
+    host_[member.rank] = numbers.try_emplace(member.host_id, static_cast<int>(numbers.size())).first->second;
   const int here = host_[settings_.rank];
   const auto neighbours = std::count(host_.begin(), host_.end(), here);
   crowded_ = neighbours > ::sysconf(_SC_NPROCESSORS_ONLN);

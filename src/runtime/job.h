@@ -53,7 +53,7 @@ class Job {
   int rank() const { return settings_.rank; }
   int size() const { return settings_.size; }
   const Settings& settings() const { return settings_; }
-  Control* control() { return control_.get(); }  // nullptr in a job of one
+  Control& control() { return *control_; }
   int host_of(int rank) const { return host_[rank]; }
   bool is_crowded() const { return crowded_; }
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }

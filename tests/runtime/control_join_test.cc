@@ -284,6 +284,12 @@ TEST(ControlJoin, WhatCannotWorkIsRefusedAtOnce) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.interface = "nosuch0"; }), "no network interface 'nosuch0'"));
+  EXPECT_TRUE(has(refusal(s,
+                          [](Settings& x) {
+                            x.interface = "lo";
+                            x.master_address = "127.0.0.2";
+                          }),
+                  "nobody could reach it"));
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.transport = "udp"; }), "transport 'udp'"));
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.master_port = 0; }), "TUTTI_MASTER=host:port"));
   EXPECT_TRUE(has(refusal(s, [](Settings& x) { x.size = 1'000'000; }), "from 1 to 65536"));

@@ -53,6 +53,8 @@ TEST(Run, SeveralHostsNumberTheirRanksOneAfterTheOther) {
 
 TEST(Run, ArgumentsAreThePrograms) {
   EXPECT_EQ(shell("$TUTTI run -n 1 printf '%s|' a 'b c' -n --help").out, "a|b c|-n|--help|");
+  EXPECT_EQ(shell("$TUTTI run -n 1 --master-port=0 --tag -- printf '%s|' a -- b").out, "[0] a|--|b|\n");
+  EXPECT_EQ(shell("$TUTTI run -n 1 printf '%s|' -- a").out, shell("printf '%s|' -- a").out);
 }
 
 TEST(Run, OnlyTheFirstRankReadsWhatIsTyped) {

@@ -151,11 +151,10 @@ std::uint64_t Bench::late_barriers() {
 // As many as the loops of the limit make for such a size, but no more than fit the time of a round.
 std::size_t Bench::calls_a_round() {
   if (options_.iterations > 0) return static_cast<std::size_t>(options_.iterations);
-  const std::size_t fewer = static_cast<std::size_t>(std::max(1, world_.size() / 2));
   const double work =
       static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
       world_.size();
-  const std::size_t most = work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
+  const std::size_t most = calls_to_time(work, world_.size());
   constexpr std::size_t kTrial = 3;
   const double start = now_us();
   time_round(kTrial);

@@ -29,7 +29,7 @@ struct BenchOptions {
   std::uint64_t max_bytes = 16 << 20;
   std::uint64_t factor = 8;
   std::vector<std::uint64_t> sizes;  // bytes; if not empty, instead of the three above
-  int iterations = 0;                // calls a round; 0: as many as fit a quarter of a second, by the size
+  int iterations = 0;                // calls a round; 0: by the size, as many as fit a tenth of a second
   int rounds = 5;
 
   bool symmetric = false;

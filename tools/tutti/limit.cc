@@ -45,6 +45,11 @@ bool has_ended(pid_t child) {
 
 }  // namespace
 
+std::size_t calls_to_time(double bytes, int ranks) {
+  const std::size_t fewer = static_cast<std::size_t>(std::max(1, ranks / 2));
+  return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : bytes < 64e6 ? 60 : 8;
+}
+
 Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds, std::size_t calls)
     : loops_(std::move(loops)), cores_(std::move(cores)), rounds_(rounds), calls_(calls) {
   if (pipe(answers_) != 0) fail("the system refuses another pipe");

@@ -32,6 +32,9 @@ class LimitLoops {
   virtual double round(int me, std::size_t bytes, std::size_t calls) = 0;
 };
 
+// Calls that make a round of `ranks` ranks long enough to be timed, where a call moves `bytes` over all of them.
+std::size_t calls_to_time(double bytes, int ranks);
+
 // `ranks` processes over one shared mapping. all_reduce and reduce_scatter: each reads its slice of the n inputs, adds
 // them as float32 along the canonical tree and stores the sums into the outputs; all_gather and broadcast: each copies
 // what it lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.

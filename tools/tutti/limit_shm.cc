@@ -97,9 +97,7 @@ class ShmLoops final : public LimitLoops {
   bool measures(std::size_t bytes) const override { return bytes > 0 || collective_ == Collective::barrier; }
 
   std::size_t calls_for(std::size_t bytes) const override {
-    const double work = static_cast<double>(bytes) * ranks_;
-    const std::size_t fewer = static_cast<std::size_t>(std::max(1, ranks_ / 2));
-    return work < 64e3 ? 4000 / fewer : work < 4e6 ? 1000 / fewer : work < 64e6 ? 60 : 8;
+    return calls_to_time(static_cast<double>(bytes) * ranks_, ranks_);
   }
 
   double round(int me, std::size_t bytes, std::size_t calls) override {

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "command.h"
 #include "tutti/error.h"
@@ -42,6 +44,22 @@ int run(const Subcommand& command) {
   }
 }
 
+// The arguments, last first, as CLI11 takes them. A "--" before the program of `tutti run` is left out: CLI11 would
+// give what follows to the parser above.
+std::vector<std::string> arguments(int argc, char** argv, const CLI::App* run) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args.front() == run->get_name()) {
+    auto at = args.begin() + 1;
+    while (at < args.end() && at->size() > 1 && at->front() == '-' && *at != "--") {
+      const CLI::Option* option = run->get_option_no_throw(*at);
+      at += option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
+    }
+    if (at < args.end() && *at == "--") args.erase(at);
+  }
+  std::reverse(args.begin(), args.end());
+  return args;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,7 +78,7 @@ int main(int argc, char** argv) {
     return nullptr;
   };
   try {
-    app.parse(argc, argv);
+    app.parse(arguments(argc, argv, commands[0].parser));
   } catch (const CLI::Success& asked) {  // --help
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -81,6 +81,8 @@ std::shared_ptr<Peer> take(int fd, int peer) {
   if (rights != nullptr && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
       rights->cmsg_len == CMSG_LEN(sizeof descriptors.fd))
     std::memcpy(descriptors.fd.data(), CMSG_DATA(rights), sizeof descriptors.fd);
+  if ((message.msg_flags & MSG_CTRUNC) != 0)
+    fail("no room for its descriptors (too many open files? raise `ulimit -n`)");
   if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[1] < 0) fail("it sent something else");
 
   auto who = std::make_shared<Peer>();
