@@ -308,7 +308,7 @@ TEST_P(EveryWire, AKilledProcessIsNamedAlsoAfterRankZeroHasLeft) {
     ranks.kill(2);
     const auto death = Clock::now();
     EXPECT_EQ(ranks.next_report(), 'y');
-    EXPECT_LT(Clock::now() - death, 2s);
+    EXPECT_LT(Clock::now() - death, 3s);  // after a second the control plane is no longer waited for
   }
 }
 
