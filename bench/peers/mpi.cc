@@ -1,0 +1,33 @@
+// Open MPI or MPICH, whichever compiled this, measured as peer.h says.
+#include <mpi.h>
+
+#include "peer.h"
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  peer::Library library{};
+  MPI_Comm_rank(MPI_COMM_WORLD, &library.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &library.size);
+  library.barrier = [] { MPI_Barrier(MPI_COMM_WORLD); };
+  library.largest = [](double mine) {
+    double all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+  };
+  const std::string collective = argc > 2 ? argv[1] : "";
+  peer::measure(library, argc, argv, [&](float* in, float* out, std::size_t count) -> std::function<void()> {
+    const int all = static_cast<int>(count), part = all / library.size;
+    if (collective == "all_reduce")
+      return [=] { MPI_Allreduce(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
+    if (collective == "reduce_scatter")
+      return [=] { MPI_Reduce_scatter_block(in, out, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
+    if (collective == "all_gather")
+      return [=] { MPI_Allgather(in, part, MPI_FLOAT, out, part, MPI_FLOAT, MPI_COMM_WORLD); };
+    if (collective == "broadcast") return [=] { MPI_Bcast(in, all, MPI_FLOAT, 0, MPI_COMM_WORLD); };
+    if (collective == "barrier") return [] { MPI_Barrier(MPI_COMM_WORLD); };
+    std::fprintf(stderr, "usage: mpi COLLECTIVE SIZES [touch]\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    return {};
+  });
+  MPI_Finalize();
+}
