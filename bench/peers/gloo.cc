@@ -49,27 +49,30 @@ int main(int argc, char** argv) {
   const bool bcube = variable("GLOO_ALGORITHM") == "bcube";
   peer::measure(library, argc, argv, [&](float* in, float* out, std::size_t count) -> std::function<void()> {
     const std::size_t part = count / static_cast<std::size_t>(library.size);
-    if (collective == "all_reduce") return [=] {
-      gloo::AllreduceOptions options(context);
-      options.setAlgorithm(bcube ? gloo::AllreduceOptions::Algorithm::BCUBE
-                                 : gloo::AllreduceOptions::Algorithm::RING);
-      options.setInput(in, count);
-      options.setOutput(out, count);
-      options.setReduceFunction(add);
-      gloo::allreduce(options);
-    };
-    if (collective == "all_gather") return [=] {
-      gloo::AllgatherOptions options(context);
-      options.setInput(in, part);
-      options.setOutput(out, count);
-      gloo::allgather(options);
-    };
-    if (collective == "broadcast") return [=] {
-      gloo::BroadcastOptions options(context);
-      options.setOutput(in, count);
-      options.setRoot(0);
-      gloo::broadcast(options);
-    };
+    if (collective == "all_reduce")
+      return [=] {
+        gloo::AllreduceOptions options(context);
+        options.setAlgorithm(bcube ? gloo::AllreduceOptions::Algorithm::BCUBE
+                                   : gloo::AllreduceOptions::Algorithm::RING);
+        options.setInput(in, count);
+        options.setOutput(out, count);
+        options.setReduceFunction(add);
+        gloo::allreduce(options);
+      };
+    if (collective == "all_gather")
+      return [=] {
+        gloo::AllgatherOptions options(context);
+        options.setInput(in, part);
+        options.setOutput(out, count);
+        gloo::allgather(options);
+      };
+    if (collective == "broadcast")
+      return [=] {
+        gloo::BroadcastOptions options(context);
+        options.setOutput(in, count);
+        options.setRoot(0);
+        gloo::broadcast(options);
+      };
     if (collective == "barrier") return library.barrier;
     std::fprintf(stderr, "gloo has no %s here\n", collective.c_str());
     std::exit(2);

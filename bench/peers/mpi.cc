@@ -17,8 +17,7 @@ int main(int argc, char** argv) {
   const std::string collective = argc > 2 ? argv[1] : "";
   peer::measure(library, argc, argv, [&](float* in, float* out, std::size_t count) -> std::function<void()> {
     const int all = static_cast<int>(count), part = all / library.size;
-    if (collective == "all_reduce")
-      return [=] { MPI_Allreduce(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
+    if (collective == "all_reduce") return [=] { MPI_Allreduce(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
     if (collective == "reduce_scatter")
       return [=] { MPI_Reduce_scatter_block(in, out, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
     if (collective == "all_gather")

@@ -86,7 +86,7 @@ void Job::find_hosts() {
   if (settings_.transport == "tcp") {
     std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
   } else {
-    shm_ = std::make_unique<shm::Transport>(sleeper_);
+    shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, crowded_));
     lender_ = shm_.get();
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);

@@ -24,7 +24,11 @@ bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std
 }  // namespace
 
 Channel::Channel(Transport& transport, std::uint64_t communicator, int rank, int peer)
-    : transport_(transport), communicator_(communicator), rank_(rank), peer_(peer) {
+    : transport_(transport),
+      communicator_(communicator),
+      rank_(rank),
+      peer_(peer),
+      ring_bytes_(transport.ring_bytes()) {
   in_offset_ = transport_.own().add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes);
   in_ = reinterpret_cast<Lane*>(transport_.own().base() + in_offset_);
   in_->ack.store(kFirstLine, std::memory_order_relaxed);  // the peer writes there once it has consumed lines of mine
@@ -90,12 +94,12 @@ bool Channel::room_for_line() {
 
 // Ring space is handed out in one piece; what is left before the wrap is skipped when it is too short.
 bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
-  const std::uint64_t offset = ring_head_ % kRingBytes;
-  at = offset + bytes <= kRingBytes ? ring_head_ : ring_head_ + kRingBytes - offset;
-  if (at + bytes - ring_tail_ > kRingBytes) refresh_ack();
-  if (at + bytes - ring_tail_ > kRingBytes) return false;
+  const std::uint64_t offset = ring_head_ & (ring_bytes_ - 1);
+  at = offset + bytes <= ring_bytes_ ? ring_head_ : ring_head_ + ring_bytes_ - offset;
+  if (at + bytes - ring_tail_ > ring_bytes_) refresh_ack();
+  if (at + bytes - ring_tail_ > ring_bytes_) return false;
   if (!ring_claimed_) {
-    theirs_->claim(static_cast<std::size_t>(out_->ring - theirs_->base()), kRingBytes);
+    theirs_->claim(static_cast<std::size_t>(out_->ring - theirs_->base()), ring_bytes_);
     ring_claimed_ = true;
   }
   return true;
@@ -156,10 +160,10 @@ bool Channel::push(Outgoing& message) {
     const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
     std::uint64_t at;
     if (!room_for_line() || !ring_room(bytes, at)) return false;
-    std::memcpy(out_->ring + at % kRingBytes, message.data + message.done, bytes);
+    std::memcpy(out_->ring + (at & (ring_bytes_ - 1)), message.data + message.done, bytes);
     ring_head_ = at + bytes;
     Line& line = next_line();
-    line.at = at % kRingBytes;
+    line.at = at & (ring_bytes_ - 1);
     line.bytes = bytes;
     announce(line, message.tag, LineKind::ring, message.bytes);
     message.done += bytes;
@@ -192,13 +196,13 @@ std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
   }
   if (bytes > kFragmentBytes || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
-  return out_->ring + reserved_at_ % kRingBytes;
+  return out_->ring + (reserved_at_ & (ring_bytes_ - 1));
 }
 
 void Channel::commit(const Tag& tag) {
   Line& line = next_line();
   if (reserved_ == LineKind::ring) {
-    line.at = reserved_at_ % kRingBytes;
+    line.at = reserved_at_ & (ring_bytes_ - 1);
     line.bytes = reserved_bytes_;
     ring_head_ = reserved_at_ + reserved_bytes_;
   }

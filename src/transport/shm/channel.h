@@ -97,6 +97,7 @@ class Channel final : public tutti::Channel {
   Transport& transport_;
   const std::uint64_t communicator_;
   const int rank_, peer_;
+  const std::size_t ring_bytes_;  // a power of two
   std::uint64_t in_offset_;
   Lane* in_;             // in my segment: the peer writes
   Lane* out_ = nullptr;  // in the peer's segment: I write; null until the peer's end has been found

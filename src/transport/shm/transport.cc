@@ -36,8 +36,9 @@ void Peer::look() {
   if (::poll(&end, 1, 0) > 0) gone.store(true, std::memory_order_release);
 }
 
-Transport::Transport(Sleeper& sleeper)
+Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
     : sleeper_(sleeper),
+      ring_bytes_(ring_bytes),
       own_(Segment::create()),
       others_make_barriers_(membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)) {}
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "transport/shm/lane.h"
 #include "transport/shm/segment.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
@@ -30,7 +31,7 @@ void barrier_everywhere();
 // One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
 class Transport final : public tutti::Transport {
  public:
-  explicit Transport(Sleeper& sleeper);
+  explicit Transport(Sleeper& sleeper, std::size_t ring_bytes = kLeastRingBytes);
   ~Transport() override;
 
   std::string_view name() const override { return "shm"; }
@@ -55,6 +56,7 @@ class Transport final : public tutti::Transport {
   // Finds out which peers have gone. before_sleep() does it too; who never sleeps must ask now and then.
   void look_at_peers();
 
+  std::size_t ring_bytes() const { return ring_bytes_; }
   Segment& own() { return *own_; }
   const std::shared_ptr<Segment>& shared_own() { return own_; }
   // Whether [data, data + bytes) is symmetric memory of this rank, and then its offset in the segment.
@@ -62,6 +64,7 @@ class Transport final : public tutti::Transport {
 
  private:
   Sleeper& sleeper_;
+  const std::size_t ring_bytes_;
   std::shared_ptr<Segment> own_;
   bool others_make_barriers_;  // for this rank's threads to pass
   std::mutex mutex_;
