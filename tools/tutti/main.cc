@@ -49,12 +49,12 @@ int run(const Subcommand& command) {
 std::vector<std::string> arguments(int argc, char** argv, const CLI::App* run) {
   std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && args.front() == run->get_name()) {
-    auto at = args.begin() + 1;
-    while (at < args.end() && at->size() > 1 && at->front() == '-' && *at != "--") {
-      const CLI::Option* option = run->get_option_no_throw(*at);
+    std::size_t at = 1;
+    while (at < args.size() && args[at].size() > 1 && args[at].front() == '-' && args[at] != "--") {
+      const CLI::Option* option = run->get_option_no_throw(args[at]);
       at += option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
     }
-    if (at < args.end() && *at == "--") args.erase(at);
+    if (at < args.size() && args[at] == "--") args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
   }
   std::reverse(args.begin(), args.end());
   return args;
