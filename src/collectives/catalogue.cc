@@ -16,7 +16,7 @@ constexpr std::array kCatalogue{
     //             collective         algorithm              schedule                        canonical, several_leaves, pipelined
     AlgorithmEntry{C::all_reduce,     A::one_shot,           all_reduce::one_shot,           true,  true,  false,
                    "everyone sends its input to everyone, each combines all"},
-    AlgorithmEntry{C::all_reduce,     A::two_shot,           all_reduce::two_shot,           true,  true,  false,
+    AlgorithmEntry{C::all_reduce,     A::two_shot,           all_reduce::two_shot,           true,  true,  true,
                    "a slice's owner combines all inputs of it, then sends the result to all"},
     AlgorithmEntry{C::all_reduce,     A::sliced_tree,        all_reduce::sliced_tree,        true,  true,  false,
                    "each slice goes up the canonical tree on its own way, then its owner sends the result to all"},

@@ -11,6 +11,9 @@ constexpr int kAnyRanks = std::numeric_limits<int>::max();
 constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kKiB = 1024;
 constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core's L2 with its destination
+// two_shot's pieces stay in the caches all ranks' inputs and outputs together, and in the kernel's on their way: over
+// TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
+constexpr std::size_t kTwoShotChunkBytes = 1024 * kKiB;
 constexpr int kMostChunks = 64;
 
 using enum Collective;
@@ -46,8 +49,9 @@ Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes)
   return automatic;
 }
 
-int chunks_for(std::size_t bytes) {
-  return static_cast<int>(std::clamp<std::size_t>(bytes / kChunkBytes, 1, kMostChunks));
+int chunks_for(Algorithm algorithm, std::size_t bytes) {
+  const std::size_t chunk_bytes = algorithm == two_shot ? kTwoShotChunkBytes : kChunkBytes;
+  return static_cast<int>(std::clamp<std::size_t>(bytes / chunk_bytes, 1, kMostChunks));
 }
 
 }  // namespace tutti::runtime

@@ -150,7 +150,8 @@ std::size_t total_count(const Call& call, int ranks) {
 
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout) {
   const std::size_t total = total_count(call, layout.ranks());
-  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks_for(total * size_of(call.dtype)) : 1};
+  const Message message{.root = call.root,
+                        .chunks = entry.pipelined ? chunks_for(entry.algorithm, total * size_of(call.dtype)) : 1};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   const Places places(schedule, partition, call.dtype);
