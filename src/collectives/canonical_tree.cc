@@ -116,10 +116,10 @@ void CanonicalReduction::combine_partials(int chunk) {
   combine_partials_of(chunk);
 }
 
-void CanonicalReduction::combine_partials_ahead(int chunk, int chunks) {
-  if (chunk == 0) offer(for_partials_, 0);
+void CanonicalReduction::combine_partials_ahead(int chunk, int chunks, int ahead) {
+  for (int first = 0; chunk == 0 && first < std::min(ahead, chunks); ++first) offer(for_partials_, first);
   combine_partials_of(chunk);
-  if (chunk + 1 < chunks) offer(for_partials_, chunk + 1);
+  if (chunk + ahead < chunks) offer(for_partials_, chunk + ahead);
   offer(for_results_, chunk);
   send_what_is_ready();
 }

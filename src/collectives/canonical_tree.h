@@ -61,8 +61,8 @@ class CanonicalReduction {
   void combine_partials(int chunk = 0);
 
   // The same for chunk 0, 1, ... of `chunks` in turn where every rank combines the result of a chunk behind the
-  // partials of the next one: so a chunk can be on its way while the next is combined.
-  void combine_partials_ahead(int chunk, int chunks);
+  // partials of the `ahead`-th after it: so that many can be on their way while the next is combined.
+  void combine_partials_ahead(int chunk, int chunks, int ahead);
 
   // Blocks until all that the owner needs is here, and stores the result in `to`.
   void combine_result(Region to, bool finish);

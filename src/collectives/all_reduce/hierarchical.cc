@@ -31,10 +31,10 @@
 
 namespace tutti {
 
-// A result is combined a chunk behind the partials, received everywhere a chunk behind that, and passed on when the
-// next one is on its way: so each link is busy with one chunk while ranks work on others. Between two ranks the
-// messages of chunks k + 1 (partials), k (results' parts), k - 1 (results) and k - 3 (passed on) are sent in this
-// order, and received in it.
+// Results are combined kChunksAhead behind partials, received everywhere as far behind that, and so on: each link is
+// busy with some chunks while ranks work on others. Between two ranks, in each round of the loop first the inputs for
+// partials of chunk k + kChunksAhead are sent, then what the result of chunk k needs, the result k - kChunksAhead, and
+// what is passed on; in the round that is kChunksAhead later they are received in this order.
 Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message& message) {
   require_valid("all_reduce hierarchical", rank, layout, message);
   const Hosts hosts(layout);
@@ -44,15 +44,17 @@ Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message&
   Spread spread(builder, hosts, carriers, rank, [&](int peer, Region from) { reduction.send(peer, from); });
 
   const auto exists = [&](int chunk) { return chunk >= 0 && chunk < message.chunks; };
-  for (int k = 0; k < message.chunks + 4; ++k) {
-    if (exists(k)) reduction.combine_partials_ahead(k, message.chunks);
-    if (exists(k - 1)) {
-      reduction.combine_result(output(rank, k - 1), true);
-      spread.send_own(k - 1);
+  for (int k = 0; k < message.chunks + 3 * kChunksAhead; ++k) {
+    if (exists(k)) reduction.combine_partials_ahead(k, message.chunks, kChunksAhead);
+    if (const int chunk = k - kChunksAhead; exists(chunk)) {
+      reduction.combine_result(output(rank, chunk), true);
+      spread.send_own(chunk);
     }
-    if (exists(k - 2)) spread.receive_from_owners(k - 2);
-    if (exists(k - 3)) spread.pass_on(k - 3);
-    if (exists(k - 4)) spread.receive_from_carriers(k - 4);
+    if (const int chunk = k - 2 * kChunksAhead; exists(chunk)) {
+      spread.receive_from_owners(chunk);
+      spread.pass_on(chunk);
+    }
+    if (const int chunk = k - 3 * kChunksAhead; exists(chunk)) spread.receive_from_carriers(chunk);
   }
   return std::move(builder).build();
 }

@@ -29,9 +29,9 @@ Schedule reduce_scatter::hierarchical(int rank, const Layout& layout, const Mess
   const Hosts hosts(layout);
   Builder builder(rank, layout.ranks(), message.chunks, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_hosts(layout, hosts, carriers_in_turn(hosts)));
-  for (int k = 0; k <= message.chunks; ++k) {
-    if (k < message.chunks) reduction.combine_partials_ahead(k, message.chunks);
-    if (k > 0) reduction.combine_result(output(rank, k - 1), true);
+  for (int k = 0; k < message.chunks + kChunksAhead; ++k) {
+    if (k < message.chunks) reduction.combine_partials_ahead(k, message.chunks, kChunksAhead);
+    if (k >= kChunksAhead) reduction.combine_result(output(rank, k - kChunksAhead), true);
   }
   return std::move(builder).build();
 }
