@@ -30,7 +30,7 @@ struct Rank {
   std::size_t step = 0;
   double now = 0, link_free = 0;
   std::vector<Message*> claimed;  // the messages of the reduce it stands at
-  std::size_t bytes_sent = 0, bytes_received = 0;
+  std::size_t bytes_sent = 0, bytes_received = 0, bytes_between_hosts = 0;
   int messages_sent = 0;
 };
 
@@ -123,6 +123,7 @@ void Simulation::send(int rank, const Step& step) {
   message.arrives = self.link_free;
   complete(message);
   self.bytes_sent += message.bytes;
+  if (remote) self.bytes_between_hosts += message.bytes;
   self.messages_sent += 1;
   ranks_[step.peer].bytes_received += message.bytes;
 }
@@ -174,6 +175,8 @@ Cost Simulation::cost() const {
     cost.us = std::max(cost.us, self.now);
     cost.max_bytes_sent = std::max(cost.max_bytes_sent, self.bytes_sent);
     cost.max_bytes_received = std::max(cost.max_bytes_received, self.bytes_received);
+    cost.max_bytes_between_hosts = std::max(cost.max_bytes_between_hosts, self.bytes_between_hosts);
+    cost.bytes_between_hosts += self.bytes_between_hosts;
     cost.max_messages_sent = std::max(cost.max_messages_sent, self.messages_sent);
     cost.scratch_bytes =
         std::max(cost.scratch_bytes, schedules_[rank].scratch_rows * row_elements * accumulation_bytes_);

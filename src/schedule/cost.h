@@ -21,6 +21,8 @@ struct Cost {
   double us = 0;                   // until the last rank ends, ranks sending one message at a time
   std::size_t max_bytes_sent = 0;  // by the busiest rank
   std::size_t max_bytes_received = 0;
+  std::size_t max_bytes_between_hosts = 0;  // sent to other hosts, by the rank that sends most there
+  std::size_t bytes_between_hosts = 0;      // the same, of all ranks together
   int max_messages_sent = 0;
   std::size_t scratch_bytes = 0;  // of the rank that needs most
 };

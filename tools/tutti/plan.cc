@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "collectives/catalogue.h"
+#include "collectives/hosts.h"
 #include "command.h"
 #include "schedule/cost.h"
 #include "schedule/text.h"
@@ -30,6 +31,7 @@ struct Options {
   int root = 0;
   int chunks = 1;
   std::vector<int> leaves;  // by rank; empty: one each
+  std::vector<int> hosts;   // by rank; or their number alone; empty: one
   std::uint64_t bytes = 1 << 20;
   int rank = -1;  // whose schedule to print; -1: all
   bool verify = false, cost = false, watch = false, json = false;
@@ -65,12 +67,27 @@ const AlgorithmEntry& find_entry(const Options& options) {
       fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm, names_in_catalogue()));
 }
 
+// Consecutive ranks share a host where only the number of hosts is given, and hosts are as even as can be.
+std::vector<int> hosts_by_rank(const Options& options, int ranks) {
+  if (options.hosts.size() > 1) return options.hosts;
+  const int hosts = options.hosts.empty() ? 1 : options.hosts.front();
+  if (hosts < 1 || hosts > ranks) throw UsageError(fmt::format("--hosts {} is outside [1, {}]", hosts, ranks));
+  std::vector<int> host;
+  for (int rank = 0; rank < ranks; ++rank) host.push_back(rank * hosts / ranks);
+  return host;
+}
+
 Planned plan(const Options& options) {
   const AlgorithmEntry& entry = find_entry(options);
-  const int ranks = options.leaves.empty() ? options.ranks : static_cast<int>(options.leaves.size());
+  int ranks = options.ranks;
+  if (options.hosts.size() > 1) ranks = static_cast<int>(options.hosts.size());
+  if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
+  if (options.hosts.size() > 1 && static_cast<int>(options.hosts.size()) != ranks)
+    throw UsageError(fmt::format("--hosts says where {} ranks are, --leaves has {}", options.hosts.size(), ranks));
   if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
   if (options.rank >= ranks) throw UsageError(fmt::format("--rank {} is outside [0, {})", options.rank, ranks));
   Planned planned{&entry, Layout::of(ranks), {}, {}};
+  planned.layout.host = hosts_by_rank(options, ranks);
   for (std::size_t rank = 0; rank < options.leaves.size(); ++rank) {
     planned.layout.first_leaf[rank + 1] = planned.layout.first_leaf[rank] + options.leaves[rank];
   }
@@ -131,14 +148,24 @@ Cost cost_of(const Planned& planned, const Options& options) {
                accumulation_size_of(DType::float32), {});
 }
 
-std::string describe(const Cost& cost, const Options& options) {
+std::string describe(const Cost& cost, const Planned& planned, const Options& options) {
   const CostModel model;
-  return fmt::format(
-      "price of {} bytes of float32: {:.2f} us on one host, were a message {} us, a byte sent {} us and a byte "
-      "combined {} us\n  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: "
-      "{} bytes\n",
-      options.bytes, cost.us, model.alpha_us, model.beta_us_per_byte, model.gamma_us_per_byte, cost.max_messages_sent,
-      cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+  const int hosts = Hosts(planned.layout).count();
+  std::string text = fmt::format(
+      "price of {} bytes of float32: {:.2f} us on {}, were a message {} us, a byte sent {} us and a byte combined {} "
+      "us\n",
+      options.bytes, cost.us, hosts == 1 ? "one host" : fmt::format("{} hosts", hosts), model.alpha_us,
+      model.beta_us_per_byte, model.gamma_us_per_byte);
+  if (hosts > 1)
+    text += fmt::format("  between hosts a message {} us and a byte {} us\n", model.remote_alpha_us,
+                        model.remote_beta_us_per_byte);
+  text += fmt::format(
+      "  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: {} bytes\n",
+      cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+  if (hosts > 1)
+    text += fmt::format("  between hosts the busiest rank sends {} bytes, all ranks together {} bytes\n",
+                        cost.max_bytes_between_hosts, cost.bytes_between_hosts);
+  return text;
 }
 
 void print_json(const Planned& planned, const Options& options, const Proof* proof) {
@@ -172,6 +199,8 @@ void print_json(const Planned& planned, const Options& options, const Proof* pro
                  {"us", cost.us},
                  {"max_bytes_sent", cost.max_bytes_sent},
                  {"max_bytes_received", cost.max_bytes_received},
+                 {"max_bytes_between_hosts", cost.max_bytes_between_hosts},
+                 {"bytes_between_hosts", cost.bytes_between_hosts},
                  {"scratch_bytes", cost.scratch_bytes}});
   }
   fmt::print("{}\n", last.dump());
@@ -192,7 +221,7 @@ int run_plan(const Options& options) {
     fmt::print("# {}\n\n{}", kLegend, watch(planned.schedules, planned.layout, planned.goal));
   }
   if (prove) fmt::print("\n{}", describe(proof, planned));
-  if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), options));
+  if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), planned, options));
   return prove && !proof.holds ? 1 : 0;
 }
 
@@ -210,6 +239,11 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")
       ->delimiter(',')
       ->check(whole_number(0, 1024));
+  parser
+      ->add_option("--hosts", options->hosts,
+                   "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
+      ->delimiter(',')
+      ->check(whole_number(0, kMostRanks));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
   parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
       ->transform(CLI::AsSizeValue(false));
