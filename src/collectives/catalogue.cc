@@ -36,7 +36,7 @@ constexpr std::array kCatalogue{
                    "each slice goes round the ring once, combined on its way to its owner"},
     AlgorithmEntry{C::reduce_scatter, A::hierarchical,       reduce_scatter::hierarchical,   true,  true,  true,
                    "each host combines what it has of each slice, and its owner what hosts send"},
-    AlgorithmEntry{C::all_gather,     A::one_shot,           all_gather::one_shot,           true,  true,  false,
+    AlgorithmEntry{C::all_gather,     A::one_shot,           all_gather::one_shot,           true,  true,  true,
                    "everyone sends its slice to everyone"},
     AlgorithmEntry{C::all_gather,     A::ring,               all_gather::ring,               true,  true,  true,
                    "each slice goes round the ring once, copied on its way"},

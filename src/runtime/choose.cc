@@ -14,7 +14,8 @@ constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core
 // two_shot's pieces stay in the caches all ranks' inputs and outputs together, and in the kernel's on their way: over
 // TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
 constexpr std::size_t kTwoShotChunkBytes = 1024 * kKiB;
-constexpr int kMostChunks = 64;
+constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
+constexpr int kMostChunks = 128;
 
 using enum Collective;
 using enum Algorithm;
@@ -49,8 +50,10 @@ Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes)
   return automatic;
 }
 
-int chunks_for(Algorithm algorithm, std::size_t bytes) {
-  const std::size_t chunk_bytes = algorithm == two_shot ? kTwoShotChunkBytes : kChunkBytes;
+int chunks_for(Collective collective, Algorithm algorithm, int ranks, std::size_t bytes) {
+  const std::size_t chunk_bytes = algorithm == two_shot                               ? kTwoShotChunkBytes
+                                  : collective == all_gather && algorithm == one_shot ? ranks * kFragmentBytes
+                                                                                      : kChunkBytes;
   return static_cast<int>(std::clamp<std::size_t>(bytes / chunk_bytes, 1, kMostChunks));
 }
 

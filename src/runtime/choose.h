@@ -23,6 +23,6 @@ std::span<const Rule> rules();
 Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes);
 
 // Pieces that a pipelining algorithm cuts a message of `bytes` into.
-int chunks_for(Algorithm algorithm, std::size_t bytes);
+int chunks_for(Collective collective, Algorithm algorithm, int ranks, std::size_t bytes);
 
 }  // namespace tutti::runtime

@@ -99,6 +99,12 @@ void make_reductions(Plan& plan, std::uint32_t leaves) {
   }
 }
 
+// Results are kept; what goes into them is combined.
+Use use_of(Collective collective, const Region& region) {
+  const bool combines = collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+  return combines && region.space != Space::output ? Use::combine : Use::keep;
+}
+
 struct Traffic {
   std::uint32_t sends = 0, receives = 0, arrivals = 0;
 };
@@ -151,7 +157,9 @@ std::size_t total_count(const Call& call, int ranks) {
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout) {
   const std::size_t total = total_count(call, layout.ranks());
   const Message message{.root = call.root,
-                        .chunks = entry.pipelined ? chunks_for(entry.algorithm, total * size_of(call.dtype)) : 1};
+                        .chunks = entry.pipelined ? chunks_for(call.collective, entry.algorithm, layout.ranks(),
+                                                               total * size_of(call.dtype))
+                                                  : 1};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   const Places places(schedule, partition, call.dtype);
@@ -185,6 +193,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                   .source_count = step.source_count};
     if (step.kind != StepKind::wait_send && step.kind != StepKind::wait_receive) {
       made.partial = step.region.space == Space::scratch;
+      made.use = use_of(call.collective, step.region);
       made.offset = places.offset(step.region);
       made.count = places.range(step.region).size();
       made.bytes = made.count * places.element_bytes(step.region.space);

@@ -12,6 +12,7 @@
 #include "runtime/call.h"
 #include "schedule/partition.h"
 #include "schedule/schedule.h"
+#include "transport/transport.h"
 
 namespace tutti::runtime {
 
@@ -34,6 +35,7 @@ struct PlanStep {
   StepKind kind = StepKind::reduce;
   bool finish = false;
   bool partial = false;  // of region: scratch
+  Use use = Use::keep;   // send: what the peer does with it
   bool fused = false;    // send: the reduce before it may already have written to the peer
   Space space = Space::input;
   std::int32_t peer = kLocal;

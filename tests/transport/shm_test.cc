@@ -124,11 +124,25 @@ TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotWritten) {
   Pair pair;
   std::byte* const in = Pair::symmetric(*pair.second);
   pair.to_first->receive(0, kTag, in, Pair::kBytes);
+  pair.to_first->flush();
   ASSERT_EQ(pair.to_second->reserve(kTag, Pair::kBytes), in);
   EXPECT_NO_THROW(pair.to_second->check_reserved());
   EXPECT_TRUE(pair.to_first->withdraw());
   EXPECT_THROW(pair.to_second->check_reserved(), ChannelClosed);
-  EXPECT_NE(pair.to_second->reserve(kTag, Pair::kBytes), in);
+  EXPECT_THROW(pair.to_second->reserve(kTag, Pair::kBytes), ChannelClosed);
+}
+
+TEST(Shm, APostThatCameWithALineIsWithdrawnToo) {
+  Pair pair;
+  std::byte* const in = Pair::symmetric(*pair.second);
+  pair.to_first->receive(0, kTag, in, Pair::kBytes);
+  pair.to_first->send(kTag, Pair::symmetric(*pair.second), Pair::kBytes);
+  std::span<const std::byte> here;
+  ASSERT_TRUE(pair.to_second->view(kTag, Pair::kBytes, here));
+  ASSERT_EQ(pair.to_second->reserve(kTag, Pair::kBytes), in);
+  EXPECT_TRUE(pair.to_first->withdraw());
+  EXPECT_THROW(pair.to_second->check_reserved(), ChannelClosed);
+  EXPECT_THROW(pair.to_second->reserve(kTag, Pair::kBytes), ChannelClosed);
 }
 
 TEST(Shm, AMessageOutlivesItsChannel) {

@@ -6,12 +6,12 @@
 //   rank 2   | < | < | * | < |
 //   rank 3   | < | < | < | * |
 //
-// Messages: n (n-1)
+// Messages: n (n-1) c
 // Bytes:    (n-1)/n M
 // Rounds:   1
-// Time:     (n-1) alpha + (n-1)/n M beta
+// Time:     (n-1) c alpha + (n-1)/n M beta
 // Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all
-// outputs.
+// outputs, or the rings on the way there.
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
 #include "collectives/algorithms.h"
@@ -25,10 +25,12 @@ namespace tutti {
 Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
   require_valid("all_gather one_shot", rank, layout, message);
   const std::vector<int> peers = peers_after(rank, layout.ranks());
-  Builder builder(rank, layout.ranks(), 1, true);
-  for (int peer : peers) builder.receive(peer, output(peer));
-  builder.copy(input(rank), output(rank));
-  for (int peer : peers) builder.send(peer, output(rank));
+  Builder builder(rank, layout.ranks(), message.chunks, true);
+  for (int chunk = 0; chunk < message.chunks; ++chunk) {
+    for (int peer : peers) builder.receive(peer, output(peer, chunk));
+    builder.copy(input(rank, chunk), output(rank, chunk));
+    for (int peer : peers) builder.send(peer, output(rank, chunk));
+  }
   return std::move(builder).build();
 }
 

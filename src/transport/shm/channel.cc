@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tutti::shm {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint32_t kMostLag = 1u << 30;      // lines
 constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
-
-constexpr const char* kWithdrawn = "it gave the call up and took its memory back";
 
 Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
 LineKind kind_of(const Line& line) {
@@ -113,6 +112,10 @@ void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t 
   line.tag[1] = tag.word[1];
   line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total, std::memory_order_relaxed);
   ring_end_[line_out_ % kLines] = ring_head_;
+  if (kind != LineKind::inside) {
+    const bool along = waiting_post_.message != 0 && waiting_tag_ == tag;
+    line.post = along ? std::exchange(waiting_post_, PostedAt{}) : PostedAt{};
+  }
   ++line_out_;
   line.stamp.store((static_cast<std::uint64_t>(line_in_) << 32) | line_out_, std::memory_order_release);
   acknowledged_ = line_in_;
@@ -120,12 +123,23 @@ void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t 
   notify();
 }
 
-const Post* Channel::post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const {
-  const Post& post = in_->posts[message % kPosts];
-  if (post.stamp.load(std::memory_order_acquire) != message + 1) return nullptr;
-  if (tag_of(post.tag) != tag) throw TagMismatch{peer_, tag, tag_of(post.tag)};
-  if (post.bytes != bytes) throw LengthMismatch{peer_, bytes, post.bytes};
-  return &post;
+// Where the peer wants the message, or nullptr where it has not said.
+std::byte* Channel::posted_for(std::uint64_t message, std::size_t bytes, const Tag& tag) {
+  PostedAt posted = posts_in_[message % kPosts];
+  if (posted.message != message + 1) {
+    const Post& post = in_->posts[message % kPosts];
+    if (post.stamp.load(std::memory_order_acquire) != message + 1) return nullptr;
+    if (tag_of(post.tag) != tag) throw TagMismatch{peer_, tag, tag_of(post.tag)};
+    posted = post.post;
+  }
+  throw_if_withdrawn();
+  if (posted.bytes != bytes) throw LengthMismatch{peer_, bytes, posted.bytes};
+  return theirs_->base() + posted.at;
+}
+
+void Channel::throw_if_withdrawn() const {
+  if (in_->withdrawn.load(std::memory_order_relaxed) != 0)
+    throw ChannelClosed{peer_, "it gave the call up and took its memory back"};
 }
 
 bool Channel::push(Outgoing& message) {
@@ -141,13 +155,14 @@ bool Channel::push(Outgoing& message) {
   if (message.done == 0) {
     if (!room_for_line()) return false;
     std::uint64_t at;
-    if (const Post* post = post_for(pushed_, message.bytes, message.tag)) {
-      std::memcpy(theirs_->base() + post->at, message.data, message.bytes);
+    if (std::byte* const posted = posted_for(pushed_, message.bytes, message.tag)) {
+      std::memcpy(posted, message.data, message.bytes);
       announce(next_line(), message.tag, LineKind::delivered, message.bytes);
       ++pushed_;
       return true;
     }
-    if (message.bytes >= kCopyBelowBytes && transport_.is_symmetric(message.data, message.bytes, at)) {
+    if (message.bytes >= (message.use == Use::keep ? kCopyKeptBelowBytes : kCopyBelowBytes) &&
+        transport_.is_symmetric(message.data, message.bytes, at)) {
       lent_.push({pushed_, line_out_});
       Line& line = next_line();
       line.at = at;
@@ -173,9 +188,9 @@ bool Channel::push(Outgoing& message) {
   return true;
 }
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) {
   ++messages_out_;
-  Outgoing message{tag, data, bytes, 0};
+  Outgoing message{tag, data, bytes, 0, use};
   if (!outgoing_.empty() || !push(message)) outgoing_.push(message);
 }
 
@@ -191,9 +206,9 @@ std::uint64_t Channel::sent() {
 std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
   if (bytes <= kInlineBytes || !outgoing_.empty() || !connect() || !room_for_line()) return nullptr;
   reserved_bytes_ = bytes;
-  if (const Post* post = post_for(messages_out_, bytes, tag)) {
+  if (std::byte* const posted = posted_for(messages_out_, bytes, tag)) {
     reserved_ = LineKind::delivered;
-    return theirs_->base() + post->at;
+    return posted;
   }
   if (bytes > kFragmentBytes || ring_writer_.passes_cache(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
@@ -213,9 +228,7 @@ void Channel::commit(const Tag& tag) {
 }
 
 void Channel::check_reserved() {
-  if (reserved_ == LineKind::delivered &&
-      in_->posts[messages_out_ % kPosts].stamp.load(std::memory_order_acquire) != messages_out_ + 1)
-    throw ChannelClosed{peer_, kWithdrawn};
+  if (reserved_ == LineKind::delivered) throw_if_withdrawn();
 }
 
 // --- receiving
@@ -226,6 +239,11 @@ const Line* Channel::arrived() {
   const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
   if (static_cast<std::uint32_t>(stamp) != line_in_ + 1) return nullptr;
   read_ack(static_cast<std::uint32_t>(stamp >> 32));
+  if (noted_ != line_in_ + 1) {
+    noted_ = line_in_ + 1;
+    if (kind_of(line) != LineKind::inside && line.post.message != 0)
+      posts_in_[(line.post.message - 1) % kPosts] = line.post;
+  }
   return &line;
 }
 
@@ -252,9 +270,8 @@ std::span<const std::byte> Channel::payload(const Line& line) const {
   switch (kind_of(line)) {
     case LineKind::inside: return {line.inside, total_of(line)};
     case LineKind::ring: return {in_->ring + line.at, line.bytes};
-    case LineKind::lent: return {theirs_->base() + line.at, line.bytes};
+    case LineKind::lent: throw_if_withdrawn(); return {theirs_->base() + line.at, line.bytes};
     case LineKind::delivered: break;
-    case LineKind::withdrawn: throw ChannelClosed{peer_, kWithdrawn};
   }
   return {};
 }
@@ -270,12 +287,19 @@ void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, st
   if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() ||
       !transport_.is_symmetric(data, bytes, at))
     return;
-  Post& post = out_->posts[message % kPosts];
-  post.tag[0] = tag.word[0];
-  post.tag[1] = tag.word[1];
-  post.at = at;
-  post.bytes = bytes;
-  post.stamp.store(message + 1, std::memory_order_release);
+  write_waiting_post();
+  waiting_post_ = {message + 1, at, bytes};
+  waiting_tag_ = tag;
+}
+
+void Channel::write_waiting_post() {
+  if (waiting_post_.message == 0) return;
+  Post& post = out_->posts[(waiting_post_.message - 1) % kPosts];
+  post.tag[0] = waiting_tag_.word[0];
+  post.tag[1] = waiting_tag_.word[1];
+  post.post = waiting_post_;
+  post.stamp.store(waiting_post_.message, std::memory_order_release);
+  waiting_post_ = {};
 }
 
 bool Channel::fill() {
@@ -359,6 +383,7 @@ bool Channel::progress() {
 // Acknowledgements travel with the next line to the peer. Alone they go when the peer waits for one, or when few lines
 // are left to it; and once in a long while, so that the word cannot lag by a whole round of the counter.
 void Channel::flush() {
+  write_waiting_post();
   const bool lags = line_in_ - acknowledged_alone_ >= kMostLag;
   if (!lags && (line_in_ == acknowledged_ || (!peer_waits_ && line_in_ - acknowledged_ < kLines / 4))) return;
   if (!connect()) return;  // it has closed its end, and waits for nothing
@@ -372,18 +397,7 @@ bool Channel::withdraw() {
   if (out_ == nullptr) return true;
   const Turn& turn = theirs_->header().turn;
   if (!withdrawn_in_) {
-    for (; !wanted_.empty(); wanted_.pop()) {
-      Post& post = out_->posts[wanted_.front().message % kPosts];
-      if (post.stamp.load(std::memory_order_relaxed) == wanted_.front().message + 1)
-        post.stamp.store(0, std::memory_order_relaxed);
-    }
-    drop_returned();
-    for (; !lent_.empty(); lent_.pop()) {
-      std::atomic<std::uint64_t>& word = out_->lines[lent_.front().line % kLines].kind_and_total;
-      word.store(
-          (static_cast<std::uint64_t>(LineKind::withdrawn) << 48) | (word.load(std::memory_order_relaxed) & kTotalMask),
-          std::memory_order_relaxed);
-    }
+    out_->withdrawn.store(1, std::memory_order_relaxed);
     barrier_everywhere();
     withdrawn_in_ = turn.count();
   }

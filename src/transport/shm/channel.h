@@ -1,6 +1,7 @@
 // One communicator's path to one rank of the same host: a lane each way.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -42,7 +43,7 @@ class Channel final : public tutti::Channel {
   Channel(Transport& transport, std::uint64_t communicator, int rank, int peer);
   ~Channel() override;
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes) override;
   void commit(const Tag& tag) override;
@@ -61,6 +62,7 @@ class Channel final : public tutti::Channel {
     Tag tag;
     const std::byte* data;
     std::size_t bytes, done;
+    Use use;
   };
   struct Lent {  // announced in place; comes back with the acknowledgement of its line
     std::uint64_t message;
@@ -78,7 +80,9 @@ class Channel final : public tutti::Channel {
   bool room_for_line();
   Line& next_line();
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
-  const Post* post_for(std::uint64_t message, std::size_t bytes, const Tag& tag) const;
+  std::byte* posted_for(std::uint64_t message, std::size_t bytes, const Tag& tag);
+  void write_waiting_post();
+  void throw_if_withdrawn() const;
   void read_ack(std::uint32_t ack);
   void refresh_ack();
   void drop_returned();
@@ -122,8 +126,13 @@ class Channel final : public tutti::Channel {
   std::uint64_t reserved_at_ = 0;
   std::size_t reserved_bytes_ = 0;
 
+  std::array<PostedAt, kPosts> posts_in_{};  // what lines have brought
+  std::uint32_t noted_ = kFirstLine;         // lines looked at for that
+
   // receiving
   Fifo<Wanted> wanted_;
+  PostedAt waiting_post_{};  // for a line of the same tag, or the next flush
+  Tag waiting_tag_;
   std::uint64_t messages_done_ = 0;  // consumed in full
   std::uint64_t received_ = 0;
   std::uint32_t line_in_ = kFirstLine;             // lines consumed

@@ -2,8 +2,9 @@
 // segment, so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
 //
 //   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
+//   withdrawn      the writer has given up: nothing it has lent may be touched any more
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
-//   Post[kPosts]   "your message m to me may be written straight to my symmetric memory, there"
+//   Post[kPosts]   places for posts that no line took along
 //   bytes          a ring for payloads that neither fit a line nor lie in symmetric memory
 #pragma once
 
@@ -23,8 +24,9 @@ inline constexpr std::size_t kInlineBytes = 480;
 inline constexpr std::size_t kLeastRingBytes = 256 << 10;
 inline constexpr std::size_t kMostRingBytes = 2 << 20;
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
-inline constexpr std::size_t kCopyBelowBytes =
-    2 << 10;  // symmetric memory below this is copied: nobody waits for it to come back
+// Symmetric memory below this is copied, so that nobody waits for it to come back. What the peer combines it reads in
+// place, which saves two copies; what it keeps, only one.
+inline constexpr std::size_t kCopyBelowBytes = 2 << 10, kCopyKeptBelowBytes = 128 << 10;
 
 // How much of each ring to use among `ranks` ranks of one host. A line that was last read by the peer comes back slowly
 // while it lies in the peer's second-level cache, and quickly once it has gone to the cache that both share: so a ring
@@ -41,7 +43,14 @@ enum class LineKind : std::uint16_t {
   ring,       // a fragment at ring offset `at`, `bytes` long
   lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
   delivered,  // the whole message has been written to where the post said
-  withdrawn,  // was lent; the writer gave the call up and has its memory back
+};
+
+// "Your message `number` to me may be written straight to my symmetric memory, `at` bytes into my segment." Travels
+// with a line of the same tag where there is one, for it is then seen without another miss; else in a place of its own.
+struct PostedAt {
+  std::uint64_t message;  // number + 1; 0: no post
+  std::uint64_t at;
+  std::uint64_t bytes;
 };
 
 struct alignas(64) Line {
@@ -54,6 +63,7 @@ struct alignas(64) Line {
     struct {
       std::uint64_t at;
       std::uint64_t bytes;
+      PostedAt post;  // of another kind than inside
     };
   };
 };
@@ -62,13 +72,13 @@ static_assert(sizeof(Line) == 512);
 struct alignas(64) Post {
   std::atomic<std::uint64_t> stamp;  // message number + 1
   std::uint64_t tag[2];
-  std::uint64_t at;
-  std::uint64_t bytes;
+  PostedAt post;
 };
 
 struct Lane {
   Line lines[kLines];
   alignas(64) std::atomic<std::uint32_t> ack;
+  alignas(64) std::atomic<std::uint32_t> withdrawn;
   Post posts[kPosts];
   alignas(4096) std::byte ring[kMostRingBytes];
 };
