@@ -1,53 +1,68 @@
 #include "runtime/choose.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 
 namespace tutti::runtime {
 namespace {
 
-constexpr int kAnyRanks = std::numeric_limits<int>::max();
-constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core's L2 with its destination
 constexpr int kMostChunks = 64;
 
-using enum Collective;
-using enum Algorithm;
-
-// All entries keep the canonical order, so no choice here can change a result.
-constexpr std::array kRules{
-    Rule{all_reduce, 8, true, 2 * kKiB, one_shot},
-    Rule{all_reduce, kAnyRanks, true, 2 * kKiB, recursive_doubling},
-    Rule{all_reduce, 32, true, kAnyBytes, two_shot},
-    Rule{all_reduce, 2, false, 4 * kKiB, one_shot},
-    Rule{all_reduce, kAnyRanks, false, 64 * kKiB, recursive_doubling},
-    Rule{all_reduce, 16, false, kAnyBytes, two_shot},
-    Rule{all_reduce, kAnyRanks, false, kAnyBytes, sliced_tree},
-    Rule{reduce_scatter, 32, false, kAnyBytes, one_shot},
-    Rule{reduce_scatter, kAnyRanks, false, kAnyBytes, sliced_tree},
-    Rule{all_gather, 32, false, kAnyBytes, one_shot},
-    Rule{all_gather, kAnyRanks, false, kAnyBytes, ring},
-    Rule{broadcast, kAnyRanks, false, 64 * kKiB, binomial_tree},
-    Rule{broadcast, kAnyRanks, false, kAnyBytes, chain},
-    Rule{barrier, kAnyRanks, false, kAnyBytes, dissemination},
-};
+// Measured by hand on two cores. All keep the canonical order.
+std::vector<Rule> built_in_rules() {
+  using enum Collective;
+  using enum Algorithm;
+  constexpr Order canonical = Order::canonical;
+  return {
+      {all_reduce, 8, Hosts::one, 2 * kKiB, canonical, one_shot},
+      {all_reduce, kAnyRanks, Hosts::one, 2 * kKiB, canonical, recursive_doubling},
+      {all_reduce, 32, Hosts::one, kAnyBytes, canonical, two_shot},
+      {all_reduce, 2, Hosts::any, 4 * kKiB, canonical, one_shot},
+      {all_reduce, kAnyRanks, Hosts::any, 64 * kKiB, canonical, recursive_doubling},
+      {all_reduce, 16, Hosts::any, kAnyBytes, canonical, two_shot},
+      {all_reduce, kAnyRanks, Hosts::any, kAnyBytes, canonical, sliced_tree},
+      {reduce_scatter, 32, Hosts::any, kAnyBytes, canonical, one_shot},
+      {reduce_scatter, kAnyRanks, Hosts::any, kAnyBytes, canonical, sliced_tree},
+      {all_gather, 32, Hosts::any, kAnyBytes, canonical, one_shot},
+      {all_gather, kAnyRanks, Hosts::any, kAnyBytes, canonical, ring},
+      {broadcast, kAnyRanks, Hosts::any, 64 * kKiB, canonical, binomial_tree},
+      {broadcast, kAnyRanks, Hosts::any, kAnyBytes, canonical, chain},
+      {barrier, kAnyRanks, Hosts::any, kAnyBytes, canonical, dissemination},
+  };
+}
 
 }  // namespace
 
-std::span<const Rule> rules() { return kRules; }
-
-Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes) {
-  for (const Rule& rule : kRules)
-    if (rule.collective == collective && ranks <= rule.max_ranks && (hosts == 1 || !rule.one_host) &&
-        bytes <= rule.max_bytes)
-      return rule.algorithm;
-  return automatic;
+const ChoiceTable& ChoiceTable::built_in() {
+  static const ChoiceTable table{built_in_rules(), {}};
+  return table;
 }
 
-int chunks_for(std::size_t bytes) {
-  return static_cast<int>(std::clamp<std::size_t>(bytes / kChunkBytes, 1, kMostChunks));
+Chooser::Chooser(const ChoiceTable& table, int ranks, int hosts) {
+  for (const ChoiceTable* from : {&table, &ChoiceTable::built_in()})
+    for (const Rule& rule : from->rules)
+      if (rule.is_for(ranks, hosts)) rules_[static_cast<std::size_t>(rule.collective)].push_back(rule);
+}
+
+const Rule* Chooser::rule_for(Collective collective, std::size_t bytes, Order allowed) const {
+  for (const Rule& rule : rules_[static_cast<std::size_t>(collective)])
+    if (rule.holds(bytes, allowed)) return &rule;
+  return nullptr;
+}
+
+Algorithm Chooser::choose(Collective collective, std::size_t bytes, Order allowed) const {
+  const Rule* rule = rule_for(collective, bytes, allowed);
+  return rule == nullptr ? Algorithm::automatic : rule->algorithm;
+}
+
+int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const {
+  for (const Rule& rule : rules_[static_cast<std::size_t>(collective)])
+    if (rule.algorithm == algorithm && rule.holds(bytes, allowed)) return chunks_of(bytes, rule.chunk_bytes);
+  return chunks_of(bytes, kChunkBytes);
+}
+
+int chunks_of(std::size_t bytes, std::size_t chunk_bytes) {
+  return static_cast<int>(std::clamp<std::size_t>(bytes / std::max<std::size_t>(chunk_bytes, 1), 1, kMostChunks));
 }
 
 }  // namespace tutti::runtime

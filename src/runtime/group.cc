@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/choose.h"
-
 namespace tutti::runtime {
 namespace {
 
@@ -37,6 +35,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       members_(std::move(members)),
       rank_(rank),
       layout_(layout_of(*job_, members_)),
+      chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
       history_(std::make_shared<CallHistory>()) {}
 
@@ -73,9 +72,9 @@ int Group::local_rank_of(int job_rank) const {
 // --- calls
 // --------------------------------------------------------------------------------------------------------------
 
-Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order) const {
+Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
   const std::size_t total = total_count({.collective = collective, .count = count}, size());
-  return runtime::choose(collective, size(), layout_.hosts(), total * size_of(dtype));
+  return chooser_.choose(collective, total * size_of(dtype), order);
 }
 
 Call Group::make_call(Collective collective, std::size_t count, DType dtype, Op op, int root,
@@ -143,7 +142,11 @@ const Plan& Group::plan_for(Call call) {
     last_plan_ = nullptr;
   }
   auto& plan = plans_[key];
-  if (plan == nullptr) plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_);
+  if (plan == nullptr) {
+    const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
+    const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes, call.order);
+    plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks);
+  }
   last_key_ = key;
   last_plan_ = plan.get();
   return *plan;

@@ -1,4 +1,5 @@
 // tutti plan ring -n 4: prints the schedules of an algorithm, proves them, prices them, and shows them run.
+// tutti plan --explain all_reduce -n 4: which algorithm a call would use, and why.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,9 +12,12 @@
 
 #include "collectives/catalogue.h"
 #include "command.h"
+#include "explain.h"
+#include "runtime/choose_text.h"
 #include "schedule/cost.h"
 #include "schedule/text.h"
 #include "schedule/verify.h"
+#include "tutti/settings.h"
 #include "watch.h"
 
 namespace tutti::tools {
@@ -24,15 +28,19 @@ constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
 struct Options {
-  std::string algorithm;
+  std::string algorithm;   // of --explain: the collective
   std::string collective;  // empty: all_reduce, or the one that has the algorithm
   int ranks = 4;
+  bool ranks_given = false;
   int root = 0;
   int chunks = 1;
   std::vector<int> leaves;  // by rank; empty: one each
+  std::vector<int> hosts;   // how many ranks each has; empty: one host
   std::uint64_t bytes = 1 << 20;
   int rank = -1;  // whose schedule to print; -1: all
-  bool verify = false, cost = false, watch = false, json = false;
+  bool verify = false, cost = false, watch = false, explain = false, json = false;
+  std::string order = "canonical";  // of --explain
+  std::string table_file;           // empty: TUTTI_TABLE, or the built-in table
 };
 
 // An algorithm for given ranks.
@@ -65,15 +73,39 @@ const AlgorithmEntry& find_entry(const Options& options) {
       fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm, names_in_catalogue()));
 }
 
+// The table of --table or TUTTI_TABLE, and its name.
+std::pair<runtime::ChoiceTable, std::string> table_of(const Options& options) {
+  const std::string path = options.table_file.empty() ? Settings::from_env().table : options.table_file;
+  if (path.empty()) return {runtime::ChoiceTable::built_in(), "the built-in table"};
+  return {runtime::parse_table(runtime::read_table_file(path), path), path};
+}
+
+int ranks_of(const Options& options) {
+  int ranks = options.leaves.empty() ? options.ranks : static_cast<int>(options.leaves.size());
+  const int placed = std::accumulate(options.hosts.begin(), options.hosts.end(), 0);
+  if (!options.hosts.empty() && options.leaves.empty() && !options.ranks_given) ranks = placed;
+  if (!options.hosts.empty() && placed != ranks)
+    throw UsageError(fmt::format("--hosts places {} ranks, but there are {}", placed, ranks));
+  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  return ranks;
+}
+
+Layout layout_of(const Options& options) {
+  Layout layout = Layout::of(ranks_of(options));
+  for (std::size_t rank = 0; rank < options.leaves.size(); ++rank)
+    layout.first_leaf[rank + 1] = layout.first_leaf[rank] + options.leaves[rank];
+  auto place = layout.host.begin();
+  for (std::size_t host = 0; host < options.hosts.size(); ++host)
+    place = std::fill_n(place, options.hosts[host], static_cast<int>(host));
+  return layout;
+}
+
 Planned plan(const Options& options) {
   const AlgorithmEntry& entry = find_entry(options);
-  const int ranks = options.leaves.empty() ? options.ranks : static_cast<int>(options.leaves.size());
-  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  const Layout layout = layout_of(options);
+  const int ranks = layout.ranks();
   if (options.rank >= ranks) throw UsageError(fmt::format("--rank {} is outside [0, {})", options.rank, ranks));
-  Planned planned{&entry, Layout::of(ranks), {}, {}};
-  for (std::size_t rank = 0; rank < options.leaves.size(); ++rank) {
-    planned.layout.first_leaf[rank + 1] = planned.layout.first_leaf[rank] + options.leaves[rank];
-  }
+  Planned planned{&entry, layout, {}, {}};
   // What is claimed is what is to be proven; that of no more than two leaves, any order is the canonical one.
   const bool canonical = entry.canonical || planned.layout.leaves() <= 2;
   planned.goal = {entry.collective, options.root, canonical ? Order::canonical : Order::any};
@@ -128,17 +160,20 @@ std::string describe(const Proof& proof, const Planned& planned) {
 Cost cost_of(const Planned& planned, const Options& options) {
   const std::size_t element = size_of(DType::float32);
   return price(planned.schedules, planned.layout, options.bytes / element, element,
-               accumulation_size_of(DType::float32), {});
+               accumulation_size_of(DType::float32), table_of(options).first.model);
 }
 
 std::string describe(const Cost& cost, const Options& options) {
-  const CostModel model;
+  const auto [table, name] = table_of(options);
+  const CostModel& model = table.model;
   return fmt::format(
-      "price of {} bytes of float32: {:.2f} us on one host, were a message {} us, a byte sent {} us and a byte "
-      "combined {} us\n  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: "
-      "{} bytes\n",
-      options.bytes, cost.us, model.alpha_us, model.beta_us_per_byte, model.gamma_us_per_byte, cost.max_messages_sent,
-      cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+      "price of {} bytes of float32: {:.2f} us, by the parameters of {}: a message of 8 bytes {:.2f} us on one host "
+      "and "
+      "{:.2f} between two, one of 1M {:.0f} and {:.0f}, combining 1M {:.0f}\n"
+      "  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: {} bytes\n",
+      options.bytes, cost.us, name, model.local.arrival.at(8), model.remote.arrival.at(8),
+      model.local.arrival.at(1 << 20), model.remote.arrival.at(1 << 20), model.reduce.at(1 << 20),
+      cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
 }
 
 void print_json(const Planned& planned, const Options& options, const Proof* proof) {
@@ -177,7 +212,20 @@ void print_json(const Planned& planned, const Options& options, const Proof* pro
   fmt::print("{}\n", last.dump());
 }
 
+int run_explain(const Options& options) {
+  const auto collective = parse_collective(options.algorithm);
+  if (!collective)
+    throw UsageError(
+        fmt::format("there is no collective {}; --explain takes one, not an algorithm", options.algorithm));
+  const auto [table, name] = table_of(options);
+  const Question question{*collective, layout_of(options), *collective == Collective::barrier ? 0 : options.bytes,
+                          *parse_order(options.order)};
+  fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
+  return 0;
+}
+
 int run_plan(const Options& options) {
+  if (options.explain) return run_explain(options);
   const Planned planned = plan(options);
   const bool prove = options.verify || options.watch;
   const Proof proof = prove ? verify(planned.schedules, planned.layout, planned.goal) : Proof{};
@@ -202,7 +250,8 @@ Subcommand add_plan(CLI::App& app) {
   CLI::App* parser =
       app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
   auto options = std::make_shared<Options>();
-  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …")->required();
+  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …; a collective with --explain")
+      ->required();
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
   parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
   parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
@@ -216,8 +265,18 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--verify", options->verify, "prove it");
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
+  parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
+  parser->add_option("--hosts", options->hosts, "ranks of each host, one after the other, if several: 4,4")
+      ->delimiter(',')
+      ->check(whole_number(1, kMostRanks));
+  parser->add_option("--order", options->order, "with --explain: that the call allows")
+      ->check(CLI::IsMember({"canonical", "any"}));
+  parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");
   parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
-  return {parser, [options] { return run_plan(*options); }};
+  return {parser, [options, parser] {
+            options->ranks_given = parser->count("--ranks") > 0;
+            return run_plan(*options);
+          }};
 }
 
 }  // namespace tutti::tools
