@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kFirstWords = "tutti table";
 constexpr int kVersion = 1;
 constexpr double kMostUs = 1e12;
+constexpr std::size_t kMostPointBytes = std::size_t{1} << 50;  // exact as a double
 constexpr int kMostCores = 1 << 20;
 
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -115,7 +116,9 @@ class Parser {
   void add_point(CostCurve& curve, std::string_view word, bool& given) const {
     if (!given) curve.points.clear();
     given = true;
-    const auto bytes = static_cast<double>(size(words_[1]));
+    const std::size_t whole = size(words_[1]);
+    if (whole > kMostPointBytes) fail(fmt::format("{} bytes are more than a message has", words_[1]));
+    const auto bytes = static_cast<double>(whole);
     if (!curve.points.empty() && curve.points.back().bytes >= bytes)
       fail(fmt::format("{} bytes are not more than the {} of the point before", words_[1], curve.points.back().bytes));
     curve.points.push_back({bytes, us(word)});

@@ -104,6 +104,7 @@ TEST(TableText, WhatIsWrongIsNamedWithItsLine) {
       {kHead + "tcp 4K nan 1\n", 2, "nan is no number of microseconds"},
       {kHead + "tcp 4K inf 1\n", 2, "inf is no number of microseconds"},
       {kHead + "tcp 4K 1 1\ntcp 4K 2 2\n", 3, "4K bytes are not more than the 4096 of the point before"},
+      {kHead + "shm 18446744073709551615 1 1\n", 2, "more than a message has"},
       {kHead + "reduce 4K 1\nreduce 1K 2\n", 3, "1K bytes are not more"},
       {kHead + "cores many\n", 2, "many is no number of cores"},
       {kHead + "cores -1\n", 2, "-1 is no number of cores"},

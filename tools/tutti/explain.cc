@@ -45,7 +45,8 @@ std::string explain(const Question& question, const ChoiceTable& table, const st
                       rule == nullptr ? "no rule" : source_of(*rule, table, name),
                       rule == nullptr ? "" : runtime::to_text(*rule));
   if (table.model == CostModel{})
-    text += "# predicted with parameters that nobody measured here (tutti tune does); order matters, not size\n";
+    text +=
+        "# predicted with parameters that nobody measured here: who comes before whom may hold, the figures do not\n";
   text += fmt::format("  {:<18} {:>12} {:>9} {:>11} {:>11} {:>11} {:>21} {:>7}\n", "", "predicted us", "messages",
                       "bytes sent", "received", "reduced", "between hosts", "chunks");
   const auto all = candidates(question, chooser, table.model);
