@@ -148,7 +148,9 @@ class Tuner {
 
   // What a barrier of crowded ranks takes beyond what their messages cost, for each time that one of them waits.
   double switch_us(double barrier_us, int ranks, const std::string& transport) const {
-    const AlgorithmEntry& entry = *find_algorithm(Collective::barrier, Algorithm::dissemination);
+    const runtime::Chooser chooser(ChoiceTable::built_in(), ranks, transport == "tcp" ? ranks : 1);
+    const AlgorithmEntry& entry =
+        *find_algorithm(Collective::barrier, chooser.choose(Collective::barrier, 0, Order::canonical));
     CostModel model = table_.model;
     LinkCost& link = transport == "tcp" ? model.remote : model.local;
     link.switch_us = 0;
