@@ -149,7 +149,7 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, bool strea
 
 // Calls body.operator()<size, partial>() for the group's own.
 template <class Port, class Body>
-HWY_INLINE void with_shape(const Group& group, const Body& body) {
+HWY_INLINE void with_shape(const SourceGroup& group, const Body& body) {
   const auto with_form = [&]<int kSize>() HWY_ATTR {
     if constexpr (HalfFloat<typename Port::T>) {
       if (group.partial) return body.template operator()<kSize, true>();
@@ -210,7 +210,7 @@ HWY_NOINLINE std::size_t run_groups(const Task& task, bool stream, std::size_t i
   Round<Port> waiting[kMaxDepth];
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
     Round<Port>* top = waiting;
-    for (const Group& group : task.groups) {
+    for (const SourceGroup& group : task.groups) {
       with_shape<Port>(group, [&]<int kSize, bool kPartial>() HWY_ATTR {
         Round<Port> round = evaluate<Port, op, kSize, kPartial>(&task.sources[group.first], i);
         for (int joins = group.joins; joins > 0; --joins) {

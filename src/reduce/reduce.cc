@@ -3,19 +3,17 @@
 #include <cstring>
 
 #include "reduce/kernel.h"
-#include "reduce/tree.h"
+#include "reduce/reduction.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-using RunKernel = void (*)(DType dtype, Op op, const Task& task);
-
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
 bool is_plain_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-RunKernel kernel_of(DType dtype) {
+auto kernel_of(DType dtype) {
   if (is_plain_float(dtype)) return run_float_kernel;
   return is_half(dtype) ? run_half_kernel : run_integer_kernel;
 }
@@ -35,15 +33,15 @@ void copy(const Task& task, std::size_t element_bytes) {
 }
 
 // One source that is not finished: its bits, where the target is of its own type.
-void move(const ReduceSpec& spec, const Task& task) {
-  if (!is_half(spec.dtype)) return copy(task, size_of(spec.dtype));
+void move(DType dtype, Op op, const Task& task) {
+  if (!is_half(dtype)) return copy(task, size_of(dtype));
   for (const ReduceTarget& target : task.targets) {
     Task one = task;
     one.targets = {&target, 1};
     if (target.partial == task.sources[0].partial) {
-      copy(one, target.partial ? accumulation_size_of(spec.dtype) : size_of(spec.dtype));
+      copy(one, target.partial ? accumulation_size_of(dtype) : size_of(dtype));
     } else {
-      run_half_kernel(spec.dtype, spec.op, one);
+      run_half_kernel(dtype, op, one);
     }
   }
 }
@@ -66,7 +64,7 @@ void divide(DType dtype, std::byte* data, std::size_t count, std::uint32_t leave
 }
 
 // There is no vector instruction that divides integers, so a mean is a second pass, over the first target.
-void average_integers(DType dtype, const Task& task) {
+void average_integers(DType dtype, Op, const Task& task) {
   if (task.targets.empty() || task.count == 0) return;
   const ReduceTarget& first = task.targets[0];
   Task sum = task;
@@ -82,17 +80,19 @@ void average_integers(DType dtype, const Task& task) {
 
 }  // namespace
 
-void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
-            std::size_t count) {
+Reduction::Reduction(const ReduceSpec& spec, std::span<const ReduceSource> shape)
+    : groups_(shape, is_half(spec.dtype)), dtype_(spec.dtype), op_(spec.op) {
   const bool divide = spec.finish && spec.op == Op::avg;
   if (divide && spec.leaves == 0)
     throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
-  const Groups groups(sources, is_half(spec.dtype));
-  const Task task{sources, targets, groups.get(), count, divide ? spec.leaves : 0, spec.stream};
-  if (sources.size() == 1 && !spec.finish) return move(spec, task);
-  if (task.leaves != 0 && !is_half(spec.dtype) && !is_plain_float(spec.dtype))
-    return average_integers(spec.dtype, task);
-  kernel_of(spec.dtype)(spec.dtype, spec.op, task);
+  leaves_ = divide ? spec.leaves : 0;
+  const bool is_float = is_half(dtype_) || is_plain_float(dtype_);
+  run_ = shape.size() == 1 && !spec.finish ? move : divide && !is_float ? average_integers : kernel_of(dtype_);
+}
+
+void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
+            std::size_t count) {
+  Reduction(spec, sources).run(sources, targets, count, spec.stream);
 }
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ namespace tutti {
 struct Task {
   std::span<const ReduceSource> sources;
   std::span<const ReduceTarget> targets;
-  std::span<const Group> groups;
+  std::span<const SourceGroup> groups;
   std::size_t count = 0;
   std::uint32_t leaves = 0;
   bool stream = false;

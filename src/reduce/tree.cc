@@ -65,7 +65,7 @@ void Groups::cut(std::span<const ReduceSource> sources, bool two_forms) {
   }
 }
 
-void Groups::add(const Group& group) {
+void Groups::add(const SourceGroup& group) {
   if (size_ < kFew) {
     few_[size_++] = group;
     return;

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxDepth = 32;
 // Sources [first, first + size), all partial or all not, that form a canonical tree of their own (T[0, size)); its
 // value is then combined `joins` times with what waits. Sizes are those that the kernels evaluate in registers: 1, 2,
 // 3, 4, 8.
-struct Group {
+struct SourceGroup {
   std::uint32_t first;
   std::uint8_t size;
   std::uint8_t joins;
@@ -36,15 +36,15 @@ class Groups {
       cut(sources, two_forms);
     }
   }
-  std::span<const Group> get() const { return {size_ <= kFew ? few_ : many_.data(), size_}; }
+  std::span<const SourceGroup> get() const { return {size_ <= kFew ? few_ : many_.data(), size_}; }
 
  private:
   void cut(std::span<const ReduceSource> sources, bool two_forms);
-  void add(const Group& group);
+  void add(const SourceGroup& group);
 
   static constexpr std::size_t kFew = 16;
-  Group few_[kFew];  // nothing is allocated for the common case
-  std::vector<Group> many_;
+  SourceGroup few_[kFew];  // nothing is allocated for the common case
+  std::vector<SourceGroup> many_;
   std::size_t size_ = 0;
 };
 

@@ -13,6 +13,20 @@
 
 namespace tutti::runtime {
 
+// What a caller asks for: the algorithm may still be open.
+struct Ask {
+  Collective collective = Collective::barrier;
+  DType dtype = DType::uint8;
+  Op op = Op::sum;
+  Order order = Order::canonical;
+  Algorithm algorithm = Algorithm::automatic;
+  std::uint8_t flags = 0;
+  int root = 0;
+  std::uint64_t count = 0;
+  void* stream = nullptr;
+  friend bool operator==(const Ask&, const Ask&) = default;
+};
+
 struct Call {
   std::uint32_t sequence = 0;  // of this communicator, from 1
   Collective collective = Collective::barrier;
@@ -25,6 +39,10 @@ struct Call {
   std::uint16_t root = 0;
 
   Tag pack() const;
+  static Tag numbered(Tag tag, std::uint32_t sequence) {  // of a tag packed with sequence 0
+    tag.word[0] |= std::uint64_t{sequence} << 32;
+    return tag;
+  }
   static Call unpack(const Tag& tag);
 };
 

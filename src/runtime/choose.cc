@@ -14,20 +14,20 @@ std::vector<Rule> built_in_rules() {
   using enum Algorithm;
   constexpr Order canonical = Order::canonical;
   return {
-      {all_reduce, 8, Hosts::one, 2 * kKiB, canonical, one_shot},
-      {all_reduce, kAnyRanks, Hosts::one, 2 * kKiB, canonical, recursive_doubling},
-      {all_reduce, 32, Hosts::one, kAnyBytes, canonical, two_shot},
-      {all_reduce, 2, Hosts::any, 4 * kKiB, canonical, one_shot},
-      {all_reduce, kAnyRanks, Hosts::any, 64 * kKiB, canonical, recursive_doubling},
-      {all_reduce, 16, Hosts::any, kAnyBytes, canonical, two_shot},
-      {all_reduce, kAnyRanks, Hosts::any, kAnyBytes, canonical, sliced_tree},
-      {reduce_scatter, 32, Hosts::any, kAnyBytes, canonical, one_shot},
-      {reduce_scatter, kAnyRanks, Hosts::any, kAnyBytes, canonical, sliced_tree},
-      {all_gather, 32, Hosts::any, kAnyBytes, canonical, one_shot},
-      {all_gather, kAnyRanks, Hosts::any, kAnyBytes, canonical, ring},
-      {broadcast, kAnyRanks, Hosts::any, 64 * kKiB, canonical, binomial_tree},
-      {broadcast, kAnyRanks, Hosts::any, kAnyBytes, canonical, chain},
-      {barrier, kAnyRanks, Hosts::any, kAnyBytes, canonical, dissemination},
+      {all_reduce, 8, HostCount::one, 2 * kKiB, canonical, one_shot},
+      {all_reduce, kAnyRanks, HostCount::one, 2 * kKiB, canonical, recursive_doubling},
+      {all_reduce, 32, HostCount::one, kAnyBytes, canonical, two_shot},
+      {all_reduce, 2, HostCount::any, 4 * kKiB, canonical, one_shot},
+      {all_reduce, kAnyRanks, HostCount::any, 64 * kKiB, canonical, recursive_doubling},
+      {all_reduce, 16, HostCount::any, kAnyBytes, canonical, two_shot},
+      {all_reduce, kAnyRanks, HostCount::any, kAnyBytes, canonical, sliced_tree},
+      {reduce_scatter, 32, HostCount::any, kAnyBytes, canonical, one_shot},
+      {reduce_scatter, kAnyRanks, HostCount::any, kAnyBytes, canonical, sliced_tree},
+      {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
+      {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
+      {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
+      {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
+      {barrier, kAnyRanks, HostCount::any, kAnyBytes, canonical, dissemination},
   };
 }
 

@@ -18,20 +18,20 @@ inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
 inline constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 inline constexpr std::size_t kChunkBytes = 128 << 10;  // a piece that stays in a core's L2 with its destination
 
-enum class Hosts : std::uint8_t { any, one, several };
+enum class HostCount : std::uint8_t { any, one, several };
 
 // A rule holds when every bound does; the first that holds decides.
 struct Rule {
   Collective collective = Collective::all_reduce;
   int max_ranks = kAnyRanks;
-  Hosts hosts = Hosts::any;           // one: all ranks share memory
+  HostCount hosts = HostCount::any;   // one: all ranks share memory
   std::size_t max_bytes = kAnyBytes;  // of the whole message
   Order order = Order::canonical;     // any: holds for those calls alone that allow any order
   Algorithm algorithm = Algorithm::automatic;
   std::size_t chunk_bytes = kChunkBytes;  // of a piece that a pipelining algorithm cuts the message into
 
   bool is_for(int ranks, int host_count) const {
-    return ranks <= max_ranks && (hosts == Hosts::any || (hosts == Hosts::one) == (host_count <= 1));
+    return ranks <= max_ranks && (hosts == HostCount::any || (hosts == HostCount::one) == (host_count <= 1));
   }
   bool holds(std::size_t bytes, Order allowed) const {
     return bytes <= max_bytes && (order == Order::canonical || allowed == Order::any);

@@ -137,7 +137,7 @@ class Parser {
     }
     if (words_[3] != "*" && words_[3] != "one" && words_[3] != "several")
       fail(fmt::format("the hosts are {} but should be one, several or *", words_[3]));
-    rule.hosts = words_[3] == "*" ? Hosts::any : words_[3] == "one" ? Hosts::one : Hosts::several;
+    rule.hosts = words_[3] == "*" ? HostCount::any : words_[3] == "one" ? HostCount::one : HostCount::several;
     if (words_[4] != "*") rule.max_bytes = size(words_[4]);
     const auto order = parse_order(words_[5]);
     if (!order) fail(fmt::format("the order is {} but should be canonical or any", words_[5]));
@@ -197,9 +197,9 @@ std::string size_text(std::size_t bytes) {
 std::string to_text(const Rule& rule) {
   return fmt::format("rule    {:<14} {:>5}  {:<7} {:>5}  {:<9}  {:<18} {:>5}", to_string(rule.collective),
                      or_any(rule.max_ranks == kAnyRanks, std::to_string(rule.max_ranks)),
-                     rule.hosts == Hosts::any   ? "*"
-                     : rule.hosts == Hosts::one ? "one"
-                                                : "several",
+                     rule.hosts == HostCount::any   ? "*"
+                     : rule.hosts == HostCount::one ? "one"
+                                                    : "several",
                      or_any(rule.max_bytes == kAnyBytes, size_text(rule.max_bytes)), to_string(rule.order),
                      to_string(rule.algorithm), or_any(rule.chunk_bytes == kChunkBytes, size_text(rule.chunk_bytes)));
 }

@@ -10,7 +10,7 @@
 
 namespace tutti {
 
-using runtime::Call;
+using runtime::Ask;
 using runtime::Group;
 using runtime::Job;
 
@@ -132,44 +132,57 @@ std::string Communicator::table() const { return runtime::to_text(group_->job().
 // --- collectives
 // ------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+Ask ask(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) {
+  return {.collective = collective,
+          .dtype = dtype,
+          .op = op,
+          .order = options.order,
+          .algorithm = options.algorithm,
+          .root = root,
+          .count = count,
+          .stream = options.stream};
+}
+
+}  // namespace
+
 void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  group_->run(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out);
+  group_->run(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out);
 }
 void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out);
+  group_->run(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out);
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(group_->make_call(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out);
+  group_->run(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out);
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer);
+  group_->run(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer);
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr);
+  group_->run(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr);
 }
 
 Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                     const CallOptions& options) {
-  return Work(group_->start(group_->make_call(Collective::all_reduce, count, dtype, op, 0, options), in, out));
+  return Work(group_->start(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out));
 }
 Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(group_->make_call(Collective::reduce_scatter, count, dtype, op, 0, options), in, out));
+  return Work(group_->start(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(group_->make_call(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out));
+  return Work(group_->start(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
-  return Work(
-      group_->start(group_->make_call(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
+  return Work(group_->start(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
-  return Work(
-      group_->start(group_->make_call(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
+  return Work(group_->start(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
 }
 
 }  // namespace tutti

@@ -42,14 +42,14 @@ void Group::begin(Request& request) {
   }
   for (const int peer : plan.peers)
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
-  const Tag tag = request.call.pack();
-  history_->entered(request.call.sequence, tag);
+  const Tag tag = request.tag();
+  history_->entered(request.sequence, tag);
   request.operation = Operation(plan, tag, links_, workspace_, request.input, request.output);
   request.begun = true;
 }
 
 void Group::complete_current() {
-  history_->completed(current_->call.sequence);
+  history_->completed(current_->sequence);
   moves_ += current_->operation.moves() + 1;
   finish(*current_);
   current_ = nullptr;
@@ -138,6 +138,8 @@ bool Group::is_cut_off() {
 
 void Group::drive(Request& request, Job::Lock& lock) {
   const FloatEnvironment environment;
+  advance();
+  if (request.over) return;
   Patience patience(job_->is_crowded());
   std::uint64_t seen = moves();
   while (true) {
@@ -183,7 +185,7 @@ void Group::watch(Patience::Clock::time_point now) {
   const int peer = current_->operation.waiting_for();
   if (peer < 0) return;
   if (waited >= vigil_.next_probe) {
-    job_->control().probe(members_[peer], id_, current_->call.sequence);
+    job_->control().probe(members_[peer], id_, current_->sequence);
     if (job_->shm() != nullptr) job_->shm()->look_at_peers();
     vigil_.next_probe = waited + kProbeAgainAfter;
   }
@@ -194,7 +196,7 @@ void Group::watch(Patience::Clock::time_point now) {
   }
   const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
   if (vigil_.left && waited > *vigil_.left + (local ? kGraceAfterLeaving : kGraceOverANetwork)) {
-    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call)});
+    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call())});
   } else if (waited > settings.timeout) {
     abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
   } else if (waited > settings.warn_after && !vigil_.warned) {
@@ -208,8 +210,8 @@ void Group::watch(Patience::Clock::time_point now) {
 std::string Group::standing_of(int peer) const {
   const std::lock_guard lock(failure_mutex_);
   const auto answer = answers_.find(peer);
-  const std::string call = describe(current_->call);
-  if (answer == answers_.end() || answer->second.sequence != current_->call.sequence)
+  const std::string call = describe(current_->call());
+  if (answer == answers_.end() || answer->second.sequence != current_->sequence)
     return name_of(peer) + " does not answer in " + call;
   if (answer->second.entered) return name_of(peer) + " is in " + call + " too, but what it should send has not come";
   const bool some = answer->second.last != Tag{};
@@ -270,7 +272,7 @@ void Group::on_notice(const Notice& notice) {
 
 Error Group::error_for(const Request* request) const {
   const std::lock_guard lock(failure_mutex_);
-  const std::string operation = request == nullptr ? "" : describe(request->call);
+  const std::string operation = request == nullptr ? "" : describe(request->call());
   std::string text = "rank " + std::to_string(rank_) + ": " + failure_->message;
   if (!operation.empty() && text.find(operation) == std::string::npos) text += ", during " + operation;
   return {failure_->code, text, rank_, failure_->peer, operation, request == nullptr ? -1 : request->operation.step()};

@@ -17,8 +17,29 @@ Layout layout_of(const Job& job, const std::vector<int>& members) {
   return layout;
 }
 
-bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
+std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+
+[[noreturn]] void refuse_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::string what(to_string(plan.call.collective));
+  if (input.memory != MemoryKind::host || output.memory != MemoryKind::host)
+    throw Error(ErrorCode::unsupported, what + ": only host memory is served by this build");
+  if (input.data == nullptr || output.data == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a buffer is null though count is " + std::to_string(plan.call.count));
+  if ((address_of(input) | address_of(output)) % size_of(plan.call.dtype) != 0)
+    throw Error(ErrorCode::invalid_argument, what + ": a buffer is not aligned to its element type");
+  throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
+}
+
+void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::uintptr_t in = address_of(input), out = address_of(output);
+  const bool host = input.memory == MemoryKind::host && output.memory == MemoryKind::host;
+  if (host && plan.input_bytes == 0) return;
+  const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
+  const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
+  if (!host || in == 0 || out == 0 || (in | out) % size_of(plan.call.dtype) != 0 || !(apart || in_place))
+    refuse_buffers(plan, input, output);
 }
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser (Steele, Lea, Flood 2014)
@@ -77,92 +98,65 @@ Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, O
   return chooser_.choose(collective, total * size_of(dtype), order);
 }
 
-Call Group::make_call(Collective collective, std::size_t count, DType dtype, Op op, int root,
-                      const CallOptions& options) const {
-  const std::string what(to_string(collective));
-  if (options.stream != nullptr)
+// The call with its algorithm chosen and its number to come.
+Call Group::resolve(const Ask& ask) const {
+  const std::string what(to_string(ask.collective));
+  if (ask.stream != nullptr)
     throw Error(ErrorCode::unsupported, what + ": streams need CUDA, which this build does not serve");
-  if (count >= kMostElements / static_cast<std::uint64_t>(size()))
+  if (ask.count >= kMostElements / static_cast<std::uint64_t>(size()))
     throw Error(ErrorCode::invalid_argument,
-                what + ": a count of " + std::to_string(count) + " is more than 2^48 elements over all ranks");
-  if (root < 0 || root >= size())
+                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
+  if (ask.root < 0 || ask.root >= size())
     throw Error(ErrorCode::invalid_argument,
-                what + ": root " + std::to_string(root) + " is not a rank; there are " + std::to_string(size()));
-  Call call{.collective = collective,
-            .dtype = dtype,
-            .op = op,
-            .order = options.order,
-            .algorithm = options.algorithm,
-            .count = count,
-            .root = static_cast<std::uint16_t>(root)};
-  if (call.algorithm == Algorithm::automatic) call.algorithm = choose(collective, count, dtype, options.order);
-  const AlgorithmEntry* entry = find_algorithm(collective, call.algorithm);
+                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(size()));
+  Call call{.collective = ask.collective,
+            .dtype = ask.dtype,
+            .op = ask.op,
+            .order = ask.order,
+            .algorithm = ask.algorithm,
+            .flags = ask.flags,
+            .count = ask.count,
+            .root = static_cast<std::uint16_t>(ask.root)};
+  if (call.algorithm == Algorithm::automatic) call.algorithm = choose(ask.collective, ask.count, ask.dtype, ask.order);
+  const AlgorithmEntry* entry = find_algorithm(ask.collective, call.algorithm);
   if (entry == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
-  if (!entry->canonical && options.order == Order::canonical && size() > 2)
+  if (!entry->canonical && ask.order == Order::canonical && size() > 2)
     throw Error(ErrorCode::invalid_argument,
                 what + ": " + std::string(to_string(call.algorithm)) +
                     " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
   return call;
 }
 
-void Group::check_buffers(const Call& call, ConstBuffer input, Buffer output) const {
-  if (input.memory != MemoryKind::host || output.memory != MemoryKind::host)
-    throw Error(ErrorCode::unsupported,
-                std::string(to_string(call.collective)) + ": only host memory is served by this build");
-  if (call.collective == Collective::barrier || call.count == 0) return;
-  const std::size_t part = call.count * size_of(call.dtype), whole = total_count(call, size()) * size_of(call.dtype);
-  const std::size_t in_bytes = call.collective == Collective::reduce_scatter ? whole : part;
-  const std::size_t out_bytes = call.collective == Collective::all_gather ? whole : part;
-  const auto* in = static_cast<const std::byte*>(input.data);
-  const auto* out = static_cast<const std::byte*>(output.data);
-  if (in == nullptr || out == nullptr)
-    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) +
-                                                 ": a buffer is null though count is " + std::to_string(call.count));
-  if (reinterpret_cast<std::uintptr_t>(in) % size_of(call.dtype) != 0 ||
-      reinterpret_cast<std::uintptr_t>(out) % size_of(call.dtype) != 0)
-    throw Error(ErrorCode::invalid_argument,
-                std::string(to_string(call.collective)) + ": a buffer is not aligned to its element type");
-  const std::size_t own = static_cast<std::size_t>(rank_) * part;
-  const bool in_place = call.collective == Collective::reduce_scatter ? out == in + own
-                        : call.collective == Collective::all_gather   ? in == out + own
-                                                                      : in == out;
-  if (!in_place && overlap(in, in_bytes, out, out_bytes))
-    throw Error(ErrorCode::invalid_argument,
-                std::string(to_string(call.collective)) + ": input and output overlap without being in place");
-}
-
-const Plan& Group::plan_for(Call call) {
-  call.sequence = 0;
-  const auto key = call.pack().word;
-  if (last_plan_ != nullptr && key == last_key_) return *last_plan_;
+const Plan& Group::plan_for(const Ask& ask) {
+  if (last_plan_ != nullptr && ask == last_ask_) return *last_plan_;
+  const Call call = resolve(ask);
   if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
     plans_.clear();
     last_plan_ = nullptr;
   }
-  auto& plan = plans_[key];
+  auto& plan = plans_[call.pack().word];
   if (plan == nullptr) {
     const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
     const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes, call.order);
     plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks);
   }
-  last_key_ = key;
+  last_ask_ = ask;
   last_plan_ = plan.get();
   return *plan;
 }
 
-Request Group::prepare(Call call, ConstBuffer input, Buffer output) {
-  check_buffers(call, input, output);
+Request Group::prepare(const Ask& ask, ConstBuffer input, Buffer output) {
+  const Plan& plan = plan_for(ask);
+  check_buffers(plan, input, output);
   if (has_failed()) throw_failure(nullptr);
-  const Plan& plan = plan_for(call);
-  call.sequence = ++sequence_;
-  return {call, plan, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)};
+  return {plan, ++sequence_, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)};
 }
 
-void Group::run(Call call, ConstBuffer input, Buffer output) {
+void Group::run(const Ask& ask, ConstBuffer input, Buffer output) {
   Job::Lock lock(*job_);
-  Request request = prepare(call, input, output);
+  Request request = prepare(ask, input, output);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -177,9 +171,9 @@ void Group::run(Call call, ConstBuffer input, Buffer output) {
   if (request.error) throw Error(*request.error);
 }
 
-std::shared_ptr<Request> Group::start(Call call, ConstBuffer input, Buffer output) {
+std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output) {
   Job::Lock lock(*job_);
-  auto request = std::make_shared<Request>(prepare(call, input, output));
+  auto request = std::make_shared<Request>(prepare(ask, input, output));
   request->group = shared_from_this();
   queue_.push_back(request.get());
   const FloatEnvironment environment;
@@ -209,9 +203,7 @@ void Group::wait(Request& request) {
 // ---------------------------------------------------------------------------------
 
 void Group::all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words) {
-  Call call = make_call(Collective::all_gather, words, DType::uint64, Op::sum, 0, {});
-  call.flags = purpose;
-  run(call, mine, all);
+  run({.collective = Collective::all_gather, .dtype = DType::uint64, .flags = purpose, .count = words}, mine, all);
 }
 
 std::shared_ptr<Group> Group::split(int color, int key) {

@@ -34,11 +34,14 @@ struct Failure {
 // A call that has been made: waiting for its turn, running, or over.
 class Request {
  public:
-  Request(Call call, const Plan& plan, const std::byte* input, std::byte* output)
-      : call(call), plan(&plan), input(input), output(output) {}
+  Request(const Plan& plan, std::uint32_t sequence, const std::byte* input, std::byte* output)
+      : plan(&plan), sequence(sequence), input(input), output(output) {}
 
-  Call call;
+  Tag tag() const { return Call::numbered(plan->tag, sequence); }
+  Call call() const { return Call::unpack(tag()); }
+
   const Plan* plan;
+  std::uint32_t sequence;  // of the communicator's calls, from 1
   const std::byte* input;
   std::byte* output;
   Operation operation;
@@ -64,12 +67,9 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::shared_ptr<Job>& shared_job() { return job_; }
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
 
-  // The call with its algorithm resolved and its number to come; throws Error{invalid_argument, unsupported}.
-  Call make_call(Collective collective, std::size_t count, DType dtype, Op op, int root,
-                 const CallOptions& options) const;
-
-  void run(Call call, ConstBuffer input, Buffer output);
-  std::shared_ptr<Request> start(Call call, ConstBuffer input, Buffer output);
+  // Throw Error{invalid_argument, unsupported} before anything is sent.
+  void run(const Ask& ask, ConstBuffer input, Buffer output);
+  std::shared_ptr<Request> start(const Ask& ask, ConstBuffer input, Buffer output);
   bool test(Request& request);
   void wait(Request& request);
 
@@ -88,9 +88,9 @@ class Group : public std::enable_shared_from_this<Group> {
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
-  Request prepare(Call call, ConstBuffer input, Buffer output);
-  void check_buffers(const Call& call, ConstBuffer input, Buffer output) const;
-  const Plan& plan_for(Call call);
+  Request prepare(const Ask& ask, ConstBuffer input, Buffer output);
+  Call resolve(const Ask& ask) const;
+  const Plan& plan_for(const Ask& ask);
   void begin(Request& request);
   void complete_current();
   void drive(Request& request, Job::Lock& lock);
@@ -121,7 +121,7 @@ class Group : public std::enable_shared_from_this<Group> {
   std::shared_ptr<SymmetricMemory> scratch_;
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_;
   const Plan* last_plan_ = nullptr;
-  std::array<std::uint64_t, 2> last_key_{};
+  Ask last_ask_;  // that it is for
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over

@@ -56,13 +56,16 @@ bool Operation::run(const PlanStep& step) {
       return true;
     case StepKind::reduce: return run_reduce(step);
     case StepKind::wait_send:
-      waiting_for_ = step.peer;
-      return channel(step.peer).sent() >= links_[step.peer].sent + step.message;
-    case StepKind::wait_receive:
-      waiting_for_ = step.peer;
-      return channel(step.peer).received() >= links_[step.peer].received + step.message;
+    case StepKind::wait_receive: waiting_for_ = step.peer; return is_back(step);
   }
   return false;
+}
+
+// What a wait waits for.
+bool Operation::is_back(const PlanStep& step) {
+  Link& link = links_[step.peer];
+  return step.kind == StepKind::wait_send ? link.channel->sent() >= link.sent + step.message
+                                          : link.channel->received() >= link.received + step.message;
 }
 
 // Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
@@ -99,30 +102,25 @@ void Operation::reserve_pushes(const PlanStep& step) {
   }
 }
 
+// The finisher of a reduce waits until what it overwrites is back: if that is so already, there is no need to wait.
+bool Operation::can_finish(const PlanStep& step) {
+  if (step.finisher == 0) return false;
+  for (std::size_t i = next_ + 1; i < step.finisher; ++i)
+    if (!is_back(plan_->steps[i])) return false;
+  return true;
+}
+
 bool Operation::run_reduce(const PlanStep& step) {
-  const std::size_t element = element_bytes(*plan_, step.partial);
   for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
     if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).check_reserved();
   do {
     const std::size_t count = look(step);
     if (count == kNotHere) return false;
-    if (done_ == 0) reserve_pushes(step);
-
-    std::size_t targets = 0, direct = 0;
-    workspace_->targets[targets++] = {at(step.space, step.offset) + done_ * element, step.partial};
-    for (std::size_t i = 0; i < step.pushes; ++i)
-      if (workspace_->pushed[i] != nullptr)
-        workspace_->targets[targets++] = {workspace_->pushed[i] + done_ * element, step.partial}, ++direct;
-    const ReduceSpec spec{.dtype = plan_->call.dtype,
-                          .op = plan_->call.op,
-                          .finish = step.finish,
-                          .leaves = plan_->leaves,
-                          .stream = plan_->stream && direct == step.pushes};
-    const bool nothing_to_do = count == 0 || (step.source_count == 1 && !step.finish && targets == 1 &&
-                                              workspace_->sources[0].data == workspace_->targets[0].data);
-    if (!nothing_to_do)
-      reduce(spec, {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count);
-
+    if (done_ == 0) {
+      reserve_pushes(step);
+      finishes_ = can_finish(step);
+    }
+    combine(step, count);
     for (std::size_t i = 0; i < step.source_count; ++i) {
       const PlanSource& source = plan_->sources[step.first_source + i];
       if (source.peer != kLocal) channel(source.peer).release(count * element_bytes(*plan_, source.partial));
@@ -134,7 +132,25 @@ bool Operation::run_reduce(const PlanStep& step) {
   for (std::size_t i = 0; i < step.pushes; ++i)
     if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).commit(tag_);
   done_ = 0;
+  if (finishes_) next_ = step.finisher;
   return true;
+}
+
+// Elements [done_, done_ + count) of what look() has found.
+void Operation::combine(const PlanStep& step, std::size_t count) {
+  const PlanStep& to = finishes_ ? plan_->steps[step.finisher] : step;
+  const std::size_t at_byte = done_ * element_bytes(*plan_, to.partial);
+  std::size_t targets = 0;
+  workspace_->targets[targets++] = {at(to.space, to.offset) + at_byte, to.partial};
+  for (std::size_t i = 0; i < step.pushes; ++i)
+    if (workspace_->pushed[i] != nullptr)
+      workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};
+  const bool nothing_to_do = count == 0 || (step.source_count == 1 && !to.finish && targets == 1 &&
+                                            workspace_->sources[0].data == workspace_->targets[0].data);
+  if (!nothing_to_do)
+    plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
+                                                                {workspace_->targets.data(), targets}, count,
+                                                                plan_->stream && targets == step.pushes + 1);
 }
 
 // All steps are done: has everything that was lent been given back?
@@ -142,9 +158,9 @@ bool Operation::is_returned() {
   for (; returned_ < plan_->peers.size(); ++returned_) {
     Link& link = links_[plan_->peers[returned_]];
     waiting_for_ = plan_->peers[returned_];
-    if (link.channel->sent() < link.sent + plan_->sends[returned_] ||
-        link.channel->received() < link.received + plan_->receives[returned_])
-      return false;
+    const std::uint32_t sends = plan_->sends[returned_], receives = plan_->receives[returned_];
+    if (sends > 0 && link.channel->sent() < link.sent + sends) return false;
+    if (receives > 0 && link.channel->received() < link.received + receives) return false;
   }
   for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
     Link& link = links_[plan_->peers[i]];

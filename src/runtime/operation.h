@@ -52,6 +52,9 @@ class Operation {
   Channel& channel(int peer) { return *links_[peer].channel; }
   bool run(const PlanStep& step);
   bool run_reduce(const PlanStep& step);
+  void combine(const PlanStep& step, std::size_t count);
+  bool can_finish(const PlanStep& step);
+  bool is_back(const PlanStep& step);
   std::size_t look(const PlanStep& step);
   void reserve_pushes(const PlanStep& step);
   bool is_returned();
@@ -65,6 +68,7 @@ class Operation {
   std::byte* output_ = nullptr;
   std::size_t next_ = 0;        // step
   std::size_t done_ = 0;        // elements of it
+  bool finishes_ = false;       // the reduce under way does its finisher's work too
   std::size_t first_push_ = 0;  // the step behind the last reduce
   std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;

@@ -62,6 +62,42 @@ void mark_fusible(Plan& plan) {
   }
 }
 
+bool is_wait(const PlanStep& step) { return step.kind == StepKind::wait_send || step.kind == StepKind::wait_receive; }
+
+// Whether step `at` does nothing but finish what `reduce` has left in scratch, for the last time.
+bool finishes(const Plan& plan, const PlanStep& reduce, std::size_t at) {
+  const PlanStep& step = plan.steps[at];
+  if (step.kind != StepKind::reduce || !step.finish || step.source_count != 1 || step.count != reduce.count)
+    return false;
+  const PlanSource& source = plan.sources[step.first_source];
+  if (source.peer != kLocal || source.space != Space::scratch || source.offset != reduce.offset) return false;
+  return std::all_of(plan.steps.begin() + at + 1, plan.steps.end(), is_wait);
+}
+
+// Prepares the reductions, and finds those whose result is finished a few waits later.
+void make_reductions(Plan& plan, std::uint32_t leaves) {
+  std::vector<ReduceSource> shape;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    PlanStep& step = plan.steps[i];
+    if (step.kind != StepKind::reduce) continue;
+    shape.clear();
+    for (std::uint32_t s = 0; s < step.source_count; ++s) {
+      const PlanSource& source = plan.sources[step.first_source + s];
+      shape.push_back({.joins = source.joins, .partial = source.partial});
+    }
+    ReduceSpec spec{.dtype = plan.call.dtype, .op = plan.call.op, .finish = step.finish, .leaves = leaves};
+    step.reduction = static_cast<std::uint32_t>(plan.reductions.size());
+    plan.reductions.emplace_back(spec, shape);
+    std::size_t next = i + 1;
+    while (next < plan.steps.size() && is_wait(plan.steps[next])) ++next;
+    if (step.space != Space::scratch || step.finish || next == plan.steps.size() || !finishes(plan, step, next))
+      continue;
+    step.finisher = static_cast<std::uint32_t>(next);
+    spec.finish = true;
+    plan.reductions.emplace_back(spec, shape);
+  }
+}
+
 struct Traffic {
   std::uint32_t sends = 0, receives = 0, arrivals = 0;
 };
@@ -121,12 +157,21 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
 
   auto plan = std::make_unique<Plan>();
   plan->call = call;
-  plan->leaves = static_cast<std::uint32_t>(layout.leaves());
+  plan->tag = call.pack();
   plan->scratch_bytes = schedule.scratch_rows * places.scratch_row_bytes();
   plan->stream = total * size_of(call.dtype) * 2 * layout.ranks() > kStreamAboveBytes;
   const std::size_t own = partition.slice(schedule.slices > rank ? rank : 0).begin * size_of(call.dtype);
-  if (call.collective == Collective::all_gather) plan->input_bias = own;
-  if (call.collective == Collective::reduce_scatter) plan->output_bias = own;
+  plan->input_bytes = plan->output_bytes = total * size_of(call.dtype);
+  if (call.collective == Collective::all_gather) {
+    plan->input_bias = own;
+    plan->input_bytes = call.count * size_of(call.dtype);
+    plan->in_place = -static_cast<std::ptrdiff_t>(own);
+  }
+  if (call.collective == Collective::reduce_scatter) {
+    plan->output_bias = own;
+    plan->output_bytes = call.count * size_of(call.dtype);
+    plan->in_place = static_cast<std::ptrdiff_t>(own);
+  }
 
   for (const Step& step : schedule.steps) {
     require_one_message_a_peer(schedule.sources_of(step));
@@ -153,6 +198,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                              .offset = source.peer == kLocal ? places.offset(source.region) : 0});
   count_messages(*plan);
   mark_fusible(*plan);
+  make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
   return plan;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/catalogue.h"
-#include "reduce/reduce.h"
+#include "reduce/reduction.h"
 #include "runtime/call.h"
 #include "schedule/partition.h"
 #include "schedule/schedule.h"
@@ -40,23 +40,31 @@ struct PlanStep {
   std::uint32_t message =
       0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
   std::uint32_t first_source = 0, source_count = 0;
-  std::uint32_t pushes = 0;  // reduce: how many of the steps right behind it send what it makes
-  std::size_t offset = 0;    // bytes from the space's base
-  std::size_t count = 0;     // elements
+  std::uint32_t pushes = 0;     // reduce: how many of the steps right behind it send what it makes
+  std::uint32_t reduction = 0;  // reduce: index in Plan::reductions
+  // reduce: where what follows does nothing but wait for loans and then finish this result: the step that does. Once
+  // the loans are back, both are one pass, by the reduction behind this one. 0: there is none.
+  std::uint32_t finisher = 0;
+  std::size_t offset = 0;  // bytes from the space's base
+  std::size_t count = 0;   // elements
   std::size_t bytes = 0;
 };
 
 struct Plan {
   Call call;  // sequence 0
+  Tag tag;    // of that
   std::vector<PlanStep> steps;
   std::vector<PlanSource> sources;
+  std::vector<Reduction> reductions;
   std::vector<int> peers;  // that the schedule talks to, ascending
   // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or
   // viewed).
   std::vector<std::uint32_t> sends, receives, arrivals;
   std::size_t scratch_bytes = 0;
   std::size_t input_bias = 0, output_bias = 0;  // bytes by which the caller's buffer starts into the space
-  std::uint32_t leaves = 1;
+  // What the caller's buffers must be: bytes, and output - input when in place.
+  std::size_t input_bytes = 0, output_bytes = 0;
+  std::ptrdiff_t in_place = 0;
   bool stream = false;  // results outgrow the cache: store past it
   std::size_t most_sources = 0, most_pushes = 0;
 };

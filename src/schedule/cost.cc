@@ -117,7 +117,7 @@ class Simulation {
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;
   std::vector<int> here_;  // ranks, by host
-  std::size_t messages_between_hosts_ = 0, bytes_between_hosts_ = 0;
+  std::size_t messages_between_hosts_ = 0;
 };
 
 void Simulation::send(int rank, const Step& step) {
@@ -142,7 +142,7 @@ void Simulation::send(int rank, const Step& step) {
   self.messages_sent += 1;
   ranks_[step.peer].bytes_received += message.bytes;
   messages_between_hosts_ += remote ? 1 : 0;
-  bytes_between_hosts_ += remote ? message.bytes : 0;
+  self.bytes_between_hosts += remote ? message.bytes : 0;
 }
 
 void Simulation::receive(int rank, const Step& step) {
@@ -234,6 +234,8 @@ Cost Simulation::cost() const {
     cost.max_bytes_sent = std::max(cost.max_bytes_sent, self.bytes_sent);
     cost.max_bytes_received = std::max(cost.max_bytes_received, self.bytes_received);
     cost.max_bytes_reduced = std::max(cost.max_bytes_reduced, self.bytes_reduced);
+    cost.max_bytes_between_hosts = std::max(cost.max_bytes_between_hosts, self.bytes_between_hosts);
+    cost.bytes_between_hosts += self.bytes_between_hosts;
     cost.max_messages_sent = std::max(cost.max_messages_sent, self.messages_sent);
     cost.scratch_bytes =
         std::max(cost.scratch_bytes, schedules_[rank].scratch_rows * row_elements * accumulation_bytes_);
@@ -242,7 +244,6 @@ Cost Simulation::cost() const {
     for (const Message& message : channel.messages) cost.us = std::max(cost.us, message.taken.value_or(0));
   cost.us = crowded_us(cost.us);
   cost.messages_between_hosts = messages_between_hosts_;
-  cost.bytes_between_hosts = bytes_between_hosts_;
   return cost;
 }
 

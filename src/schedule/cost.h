@@ -54,6 +54,7 @@ struct Cost {
   std::size_t max_bytes_received = 0;
   std::size_t max_bytes_reduced = 0;  // read by the reductions of the rank with most
   int max_messages_sent = 0;
+  std::size_t max_bytes_between_hosts = 0;  // sent to other hosts, by the rank that sends most there
   std::size_t messages_between_hosts = 0, bytes_between_hosts = 0;  // of all ranks together
   std::size_t scratch_bytes = 0;                                    // of the rank that needs most
 };

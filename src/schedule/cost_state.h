@@ -42,7 +42,7 @@ struct Rank {
   const Step* reduced = nullptr;  // the reduce right behind which it stands, but for sends, and when that began
   double reduce_began = 0;
   std::vector<Message*> claimed;  // the messages of the reduce it stands at
-  std::size_t bytes_sent = 0, bytes_received = 0, bytes_reduced = 0;
+  std::size_t bytes_sent = 0, bytes_received = 0, bytes_reduced = 0, bytes_between_hosts = 0;
   int messages_sent = 0;
 
   // Something that takes `us` of its core and cannot begin before `ready`.

@@ -38,9 +38,9 @@ TEST(Choose, TheBuiltInTableIsWhatWasMeasured) {
   EXPECT_EQ(chosen(33, 1, 1 << 20), Algorithm::sliced_tree);
 }
 
-const ChoiceTable kTable{{{.max_ranks = 4, .hosts = Hosts::one, .max_bytes = 100, .algorithm = Algorithm::one_shot},
+const ChoiceTable kTable{{{.max_ranks = 4, .hosts = HostCount::one, .max_bytes = 100, .algorithm = Algorithm::one_shot},
                           {.max_bytes = 1 << 20, .order = kAny, .algorithm = Algorithm::ring, .chunk_bytes = 1000},
-                          {.hosts = Hosts::several, .algorithm = Algorithm::sliced_tree},
+                          {.hosts = HostCount::several, .algorithm = Algorithm::sliced_tree},
                           {.max_ranks = 16, .algorithm = Algorithm::binomial_tree, .chunk_bytes = 10}},
                          {}};
 

@@ -24,7 +24,7 @@ ChoiceTable random_table(unsigned seed) {
     const AlgorithmEntry& entry = catalogue()[below(catalogue().size())];
     table.rules.push_back({.collective = entry.collective,
                            .max_ranks = below(2) ? kAnyRanks : static_cast<int>(below(1000) + 1),
-                           .hosts = static_cast<Hosts>(below(3)),
+                           .hosts = static_cast<HostCount>(below(3)),
                            .max_bytes = below(2) ? kAnyBytes : below(1 << 30) << below(20),
                            .order = entry.canonical ? static_cast<Order>(below(2)) : Order::any,
                            .algorithm = entry.algorithm,
@@ -66,7 +66,7 @@ TEST(TableText, CommentsBlanksAndOrderOfParametersAreFree) {
       "t");
   ASSERT_EQ(table.rules.size(), 1u);
   EXPECT_EQ(table.rules[0],
-            (Rule{.max_ranks = 8, .hosts = Hosts::one, .max_bytes = 2048, .algorithm = Algorithm::one_shot}));
+            (Rule{.max_ranks = 8, .hosts = HostCount::one, .max_bytes = 2048, .algorithm = Algorithm::one_shot}));
   EXPECT_EQ(table.model.cores, 2);
   EXPECT_EQ(table.model.local.busy.points[1], (CostCurve::Point{1024, 1.5}));
   EXPECT_EQ(table.model.remote, CostModel{}.remote) << "what a table does not say is as built in";

@@ -36,6 +36,26 @@ TEST(MakePlan, TwoShotStoresItsResultForAllPeersInOnePass) {
   }
 }
 
+TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    const auto plan = plan_of(Collective::all_reduce, Algorithm::one_shot, 10, 1, Layout::of(3), dtype);
+    const auto reduces = steps_of(*plan, StepKind::reduce);
+    ASSERT_EQ(reduces.size(), 2u);
+    ASSERT_NE(reduces[0].finisher, 0u);
+    EXPECT_EQ(plan->steps[reduces[0].finisher].reduction, reduces[1].reduction);
+    EXPECT_EQ(plan->steps[reduces[0].finisher].space, Space::output);
+    EXPECT_EQ(plan->reductions.size(), 3u) << "the sum, the sum finished, and the copy that finishes";
+    EXPECT_EQ(reduces[1].finisher, 0u);
+  }
+}
+
+TEST(MakePlan, WhatIsSentOnIsNotFinishedEarly) {
+  const auto plan = plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 10, 1, Layout::of(4));
+  const auto reduces = steps_of(*plan, StepKind::reduce);
+  ASSERT_GE(reduces.size(), 2u);
+  EXPECT_EQ(reduces[0].finisher, 0u);
+}
+
 TEST(MakePlan, SlicesCoverTheMessageOnceWhateverItsCount) {
   for (const std::uint64_t count : {0, 1, 2, 3, 15, 16, 17, 1000, 1001}) {
     std::size_t bytes = 0;

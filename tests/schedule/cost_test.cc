@@ -129,6 +129,7 @@ TEST(Cost, CountsWhatCrossesBetweenHosts) {
   const Cost cost = price(example.schedules, example.layout, 4000, 4, 4, kModel);
   EXPECT_EQ(cost.messages_between_hosts, 2 * 8u);
   EXPECT_EQ(cost.bytes_between_hosts, 16 * 4000u);
+  EXPECT_EQ(cost.max_bytes_between_hosts, 4 * 4000u);
   EXPECT_EQ(cost.max_bytes_reduced, 4 * 4000u);
 }
 

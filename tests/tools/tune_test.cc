@@ -21,12 +21,12 @@ namespace {
 
 using runtime::ChoiceTable;
 using runtime::Chooser;
-using runtime::Hosts;
+using runtime::HostCount;
 using testing::HasSubstr;
 
 ChoiceTable table_from(const CostModel& model, const Grid& grid = {.ranks = {2, 4, 8}}) {
   ChoiceTable table{{}, model};
-  for (const Hosts hosts : {Hosts::one, Hosts::several})
+  for (const HostCount hosts : {HostCount::one, HostCount::several})
     for (const auto& rule : make_rules(model, hosts, grid)) table.rules.push_back(rule);
   return table;
 }
@@ -162,7 +162,7 @@ TEST(Tune, WithoutAFileItPrintsTheTable) {
   ASSERT_EQ(tune.status, 0);
   const ChoiceTable table = runtime::parse_table(tune.out, "stdout");
   EXPECT_FALSE(table.rules.empty());
-  for (const auto& rule : table.rules) EXPECT_EQ(rule.hosts, Hosts::several);
+  for (const auto& rule : table.rules) EXPECT_EQ(rule.hosts, HostCount::several);
 }
 
 TEST(Tune, JsonHasARowForEveryAlgorithmAndSize) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -31,11 +32,10 @@ struct Options {
   std::string algorithm;   // of --explain: the collective
   std::string collective;  // empty: all_reduce, or the one that has the algorithm
   int ranks = 4;
-  bool ranks_given = false;
   int root = 0;
   int chunks = 1;
   std::vector<int> leaves;  // by rank; empty: one each
-  std::vector<int> hosts;   // how many ranks each has; empty: one host
+  std::vector<int> hosts;   // by rank; or their number alone; empty: one
   std::uint64_t bytes = 1 << 20;
   int rank = -1;  // whose schedule to print; -1: all
   bool verify = false, cost = false, watch = false, explain = false, json = false;
@@ -80,23 +80,31 @@ std::pair<runtime::ChoiceTable, std::string> table_of(const Options& options) {
   return {runtime::parse_table(runtime::read_table_file(path), path), path};
 }
 
-int ranks_of(const Options& options) {
-  int ranks = options.leaves.empty() ? options.ranks : static_cast<int>(options.leaves.size());
-  const int placed = std::accumulate(options.hosts.begin(), options.hosts.end(), 0);
-  if (!options.hosts.empty() && options.leaves.empty() && !options.ranks_given) ranks = placed;
-  if (!options.hosts.empty() && placed != ranks)
-    throw UsageError(fmt::format("--hosts places {} ranks, but there are {}", placed, ranks));
-  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
-  return ranks;
+// Consecutive ranks share a host where only the number of hosts is given, and hosts are as even as can be.
+std::vector<int> hosts_by_rank(const Options& options, int ranks) {
+  const int hosts = options.hosts.empty() ? 1 : options.hosts.front();
+  if (options.hosts.size() < 2 && (hosts < 1 || hosts > ranks))
+    throw UsageError(fmt::format("--hosts {} is outside [1, {}]", hosts, ranks));
+  std::vector<int> host;
+  std::map<int, int> numbers;  // in the order of their first ranks, as a communicator numbers them
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int given = options.hosts.size() < 2 ? rank * hosts / ranks : options.hosts[static_cast<std::size_t>(rank)];
+    host.push_back(numbers.try_emplace(given, static_cast<int>(numbers.size())).first->second);
+  }
+  return host;
 }
 
 Layout layout_of(const Options& options) {
-  Layout layout = Layout::of(ranks_of(options));
+  int ranks = options.ranks;
+  if (options.hosts.size() > 1) ranks = static_cast<int>(options.hosts.size());
+  if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
+  if (options.hosts.size() > 1 && static_cast<int>(options.hosts.size()) != ranks)
+    throw UsageError(fmt::format("--hosts says where {} ranks are, --leaves has {}", options.hosts.size(), ranks));
+  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  Layout layout = Layout::of(ranks);
+  layout.host = hosts_by_rank(options, ranks);
   for (std::size_t rank = 0; rank < options.leaves.size(); ++rank)
     layout.first_leaf[rank + 1] = layout.first_leaf[rank] + options.leaves[rank];
-  auto place = layout.host.begin();
-  for (std::size_t host = 0; host < options.hosts.size(); ++host)
-    place = std::fill_n(place, options.hosts[host], static_cast<int>(host));
   return layout;
 }
 
@@ -266,17 +274,16 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
   parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
-  parser->add_option("--hosts", options->hosts, "ranks of each host, one after the other, if several: 4,4")
+  parser
+      ->add_option("--hosts", options->hosts,
+                   "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
       ->delimiter(',')
-      ->check(whole_number(1, kMostRanks));
+      ->check(whole_number(0, kMostRanks));
   parser->add_option("--order", options->order, "with --explain: that the call allows")
       ->check(CLI::IsMember({"canonical", "any"}));
   parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");
   parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
-  return {parser, [options, parser] {
-            options->ranks_given = parser->count("--ranks") > 0;
-            return run_plan(*options);
-          }};
+  return {parser, [options] { return run_plan(*options); }};
 }
 
 }  // namespace tutti::tools

@@ -30,7 +30,7 @@ namespace tutti::tools {
 namespace {
 
 using runtime::ChoiceTable;
-using runtime::Hosts;
+using runtime::HostCount;
 
 constexpr std::uint64_t kMostBytes = 64 << 20;
 
@@ -164,8 +164,8 @@ class Tuner {
     Grid grid{.ranks_per_host = options_.ranks_per_host};
     std::erase_if(grid.ranks, [&](int ranks) { return ranks > options_.most_ranks; });
     for (const std::string& transport : options_.transports()) {
-      const Hosts hosts = transport == "tcp" ? Hosts::several : Hosts::one;
-      tell(fmt::format("predicting every algorithm on {}", hosts == Hosts::one ? "one host" : "several hosts"));
+      const HostCount hosts = transport == "tcp" ? HostCount::several : HostCount::one;
+      tell(fmt::format("predicting every algorithm on {}", hosts == HostCount::one ? "one host" : "several hosts"));
       const auto rules = make_rules(table_.model, hosts, grid);
       table_.rules.insert(table_.rules.end(), rules.begin(), rules.end());
     }

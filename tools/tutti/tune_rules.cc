@@ -9,7 +9,7 @@
 namespace tutti::tools {
 namespace {
 
-using runtime::Hosts;
+using runtime::HostCount;
 using runtime::Rule;
 
 constexpr std::size_t kLeastBytes = 8, kMostBytes = 32 << 20, kFactor = 4;
@@ -66,7 +66,7 @@ struct Step {
   bool same(const Step& other) const { return canonical == other.canonical && any == other.any; }
 };
 
-Rule rule_of(Collective collective, Hosts hosts, int max_ranks, std::size_t max_bytes, Order order,
+Rule rule_of(Collective collective, HostCount hosts, int max_ranks, std::size_t max_bytes, Order order,
              const Choice& choice) {
   return {collective, max_ranks, hosts, max_bytes, order, choice.algorithm, choice.chunk_bytes};
 }
@@ -89,7 +89,7 @@ std::vector<Step> steps_for(Question question, const CostModel& model) {
 }
 
 // A choice holds halfway, in factors, to the next size of the grid; the last for all beyond.
-std::vector<Rule> rules_of(const std::vector<Step>& steps, Collective collective, Hosts hosts, int max_ranks) {
+std::vector<Rule> rules_of(const std::vector<Step>& steps, Collective collective, HostCount hosts, int max_ranks) {
   std::vector<Rule> rules;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
@@ -112,7 +112,7 @@ bool alike(const std::vector<Rule>& a, const std::vector<Rule>& b) {
 
 }  // namespace
 
-std::vector<Rule> make_rules(const CostModel& model, Hosts hosts, const Grid& grid) {
+std::vector<Rule> make_rules(const CostModel& model, HostCount hosts, const Grid& grid) {
   std::vector<Rule> all;
   std::vector<Collective> collectives;
   for (const AlgorithmEntry& entry : catalogue())
@@ -121,7 +121,7 @@ std::vector<Rule> make_rules(const CostModel& model, Hosts hosts, const Grid& gr
     std::vector<std::vector<Rule>> by_ranks;
     for (const int ranks : grid.ranks) {
       Question question{.collective = collective, .layout = Layout::of(ranks)};
-      if (hosts == Hosts::several)
+      if (hosts == HostCount::several)
         for (int rank = 0; rank < ranks; ++rank)
           question.layout.host[static_cast<std::size_t>(rank)] = rank / grid.ranks_per_host;
       // Any order is the canonical one to two ranks, but to no more.

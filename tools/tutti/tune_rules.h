@@ -14,6 +14,6 @@ struct Grid {
 };
 
 // hosts: one or several.
-std::vector<runtime::Rule> make_rules(const CostModel& model, runtime::Hosts hosts, const Grid& grid);
+std::vector<runtime::Rule> make_rules(const CostModel& model, runtime::HostCount hosts, const Grid& grid);
 
 }  // namespace tutti::tools

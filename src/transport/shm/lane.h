@@ -18,7 +18,7 @@ namespace tutti::shm {
 inline constexpr std::uint32_t kLines = 32;
 inline constexpr std::uint32_t kPosts = 32;
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
-inline constexpr std::size_t kInlineBytes = 32;
+inline constexpr std::size_t kInlineBytes = 480;
 // The writer uses as much of the ring as it sees fit (ring_bytes_for).
 inline constexpr std::size_t kLeastRingBytes = 256 << 10;
 inline constexpr std::size_t kMostRingBytes = 2 << 20;
@@ -57,7 +57,7 @@ struct alignas(64) Line {
     };
   };
 };
-static_assert(sizeof(Line) == 64);
+static_assert(sizeof(Line) == 512);
 
 struct alignas(64) Post {
   std::atomic<std::uint64_t> stamp;  // message number + 1

@@ -1,0 +1,34 @@
+// reduce() for a shape that is known beforehand: the tree is checked and cut, and the kernel chosen, once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "reduce/reduce.h"
+#include "reduce/scalar.h"
+#include "reduce/tree.h"
+
+namespace tutti {
+
+class Reduction {
+ public:
+  // `joins` and `partial` of the sources are the shape. Throws Error{invalid_argument} where the joins describe no
+  // tree, or an average is over 0 leaves.
+  Reduction(const ReduceSpec& spec, std::span<const ReduceSource> shape);
+
+  // As reduce(), of sources of that shape.
+  void run(std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets, std::size_t count,
+           bool stream) const {
+    run_(dtype_, op_, {sources, targets, groups_.get(), count, leaves_, stream});
+  }
+
+ private:
+  Groups groups_;
+  void (*run_)(DType, Op, const Task&);
+  DType dtype_;
+  Op op_;
+  std::uint32_t leaves_;  // to divide by; 0: nothing is divided
+};
+
+}  // namespace tutti
