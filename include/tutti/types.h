@@ -45,6 +45,7 @@ enum class Algorithm : std::uint8_t {
   ring,
   chain,
   dissemination,
+  hierarchical,
 };
 
 // Where a buffer lies. Only host memory is served at present; the others are refused with Error{unsupported}.

@@ -14,22 +14,26 @@ Schedule sliced_tree(int rank, const Layout& layout, const Message& message);
 Schedule recursive_doubling(int rank, const Layout& layout, const Message& message);
 Schedule binomial_tree(int rank, const Layout& layout, const Message& message);
 Schedule ring(int rank, const Layout& layout, const Message& message);
+Schedule hierarchical(int rank, const Layout& layout, const Message& message);
 }  // namespace all_reduce
 
 namespace reduce_scatter {
 Schedule one_shot(int rank, const Layout& layout, const Message& message);
 Schedule sliced_tree(int rank, const Layout& layout, const Message& message);
 Schedule ring(int rank, const Layout& layout, const Message& message);
+Schedule hierarchical(int rank, const Layout& layout, const Message& message);
 }  // namespace reduce_scatter
 
 namespace all_gather {
 Schedule one_shot(int rank, const Layout& layout, const Message& message);
 Schedule ring(int rank, const Layout& layout, const Message& message);
+Schedule hierarchical(int rank, const Layout& layout, const Message& message);
 }  // namespace all_gather
 
 namespace broadcast {
 Schedule binomial_tree(int rank, const Layout& layout, const Message& message);
 Schedule chain(int rank, const Layout& layout, const Message& message);
+Schedule hierarchical(int rank, const Layout& layout, const Message& message);
 }  // namespace broadcast
 
 namespace barrier {

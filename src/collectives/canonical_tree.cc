@@ -15,7 +15,7 @@ int hold_node(const Layout& layout, Node node, const HolderRule& rule, std::vect
   if (node.is_leaf()) return here = layout.rank_of_leaf(node.lo);
   const int left = hold_node(layout, {node.lo, node.split()}, rule, holder);
   const int right = hold_node(layout, {node.split(), node.hi}, rule, holder);
-  return here = left == right ? left : rule(left, right);
+  return here = left == right ? left : rule(node, left, right);
 }
 
 constexpr int kLastRound = std::numeric_limits<int>::max();
@@ -31,7 +31,7 @@ HeldTree hold(const Layout& layout, int slice, int owner, const HolderRule& rule
 std::vector<HeldTree> held_by_owners(const Layout& layout) {
   std::vector<HeldTree> trees;
   for (int owner = 0; owner < layout.ranks(); ++owner)
-    trees.push_back(hold(layout, owner, owner, [owner](int, int) { return owner; }));
+    trees.push_back(hold(layout, owner, owner, [owner](Node, int, int) { return owner; }));
   return trees;
 }
 
@@ -39,7 +39,7 @@ std::vector<HeldTree> held_in_balance(const Layout& layout) {
   std::vector<int> received(layout.ranks(), 0);
   std::vector<HeldTree> trees;
   for (int owner = 0; owner < layout.ranks(); ++owner)
-    trees.push_back(hold(layout, owner, owner, [&](int left, int right) {
+    trees.push_back(hold(layout, owner, owner, [&](Node, int left, int right) {
       int holder = received[right] < received[left] ? right : left;
       if (left == owner || right == owner) holder = owner;
       ++received[holder];
@@ -50,7 +50,12 @@ std::vector<HeldTree> held_in_balance(const Layout& layout) {
 
 CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, int rank,
                                        const std::vector<HeldTree>& trees)
-    : builder_(builder), layout_(layout), rank_(rank), sends_(layout.ranks()) {
+    : builder_(builder),
+      layout_(layout),
+      rank_(rank),
+      for_partials_(layout.ranks()),
+      for_results_(layout.ranks()),
+      outgoing_(layout.ranks()) {
   std::vector<Task> tasks;
   for (const HeldTree& tree : trees) {
     Task result{tree.slice, {0, layout.leaves()}, tree.owner};
@@ -95,8 +100,9 @@ int CanonicalReduction::gather(const HeldTree& tree, Node node, Task& task, std:
 
 void CanonicalReduction::plan_sends(const Task& task) {
   const int distance = (task.holder - rank_ + layout_.ranks()) % layout_.ranks();
+  Parts& parts = task.round == kLastRound ? for_results_ : for_partials_;
   for (const Part& part : task.parts)
-    if (part.holder == rank_) sends_[distance].push_back({task.slice, part.node});
+    if (part.holder == rank_) parts[distance].push_back({task.slice, part.node});
 }
 
 Region CanonicalReduction::region(int slice, Node node, int chunk) const {
@@ -105,23 +111,47 @@ Region CanonicalReduction::region(int slice, Node node, int chunk) const {
 }
 
 void CanonicalReduction::combine_partials(int chunk) {
-  std::vector<std::size_t> next(sends_.size(), 0);
-  send_what_is_ready(next, 0, chunk);
-  for (std::size_t i = 0; i < partials_.size(); ++i) {
-    combine(partials_[i], region(partials_[i].slice, partials_[i].node, chunk), false);
-    send_what_is_ready(next, i + 1, chunk);
+  offer(for_partials_, chunk);
+  offer(for_results_, chunk);
+  combine_partials_of(chunk);
+}
+
+void CanonicalReduction::combine_partials_ahead(int chunk, int chunks, int ahead) {
+  for (int first = 0; chunk == 0 && first < std::min(ahead, chunks); ++first) offer(for_partials_, first);
+  combine_partials_of(chunk);
+  if (chunk + ahead < chunks) offer(for_partials_, chunk + ahead);
+  offer(for_results_, chunk);
+  send_what_is_ready();
+}
+
+void CanonicalReduction::combine_partials_of(int chunk) {
+  send_what_is_ready();
+  for (const Task& partial : partials_) {
+    combine(partial, region(partial.slice, partial.node, chunk), false);
+    ++combined_;
+    send_what_is_ready();
   }
 }
 
-// next[distance]: how many of sends_[distance] are out; the first `combined` partials are there.
-void CanonicalReduction::send_what_is_ready(std::vector<std::size_t>& next, std::size_t combined, int chunk) {
-  for (std::size_t distance = 1; distance < sends_.size(); ++distance) {
-    const int peer = (rank_ + static_cast<int>(distance)) % layout_.ranks();
-    for (std::size_t& i = next[distance]; i < sends_[distance].size(); ++i) {
-      const auto& [slice, node] = sends_[distance][i];
-      if (!node.is_leaf() && partial_of_.at({slice, node.index()}) >= combined) break;
-      builder_.send(peer, region(slice, node, chunk));
+void CanonicalReduction::offer(const Parts& parts, int chunk) {
+  for (std::size_t distance = 1; distance < parts.size(); ++distance)
+    for (const auto& [slice, node] : parts[distance]) {
+      const std::size_t after =
+          node.is_leaf() ? 0 : chunk * partials_.size() + partial_of_.at({slice, node.index()}) + 1;
+      outgoing_[distance].push_back({region(slice, node, chunk), after});
     }
+}
+
+void CanonicalReduction::send(int peer, Region from) {
+  outgoing_[(peer - rank_ + layout_.ranks()) % layout_.ranks()].push_back({from, 0});
+  send_what_is_ready();
+}
+
+void CanonicalReduction::send_what_is_ready() {
+  for (std::size_t distance = 1; distance < outgoing_.size(); ++distance) {
+    std::deque<Outgoing>& queue = outgoing_[distance];
+    for (; !queue.empty() && queue.front().after <= combined_; queue.pop_front())
+      builder_.send((rank_ + static_cast<int>(distance)) % layout_.ranks(), queue.front().region);
   }
 }
 

@@ -10,6 +10,7 @@
 //   0   1 2   3              0   1 2   3              0  1     2  3
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -40,7 +41,7 @@ struct HeldTree {
 };
 
 // The rule: who holds a node whose children are held by the different ranks `left` and `right`.
-using HolderRule = std::function<int(int left, int right)>;
+using HolderRule = std::function<int(Node node, int left, int right)>;
 HeldTree hold(const Layout& layout, int slice, int owner, const HolderRule& rule);
 
 // The usual rules, for as many slices as there are ranks, slice r being owned by rank r.
@@ -59,8 +60,15 @@ class CanonicalReduction {
   // away.
   void combine_partials(int chunk = 0);
 
+  // The same for chunk 0, 1, ... of `chunks` in turn where every rank combines the result of a chunk behind the
+  // partials of the `ahead`-th after it: so that many can be on their way while the next is combined.
+  void combine_partials_ahead(int chunk, int chunks, int ahead);
+
   // Blocks until all that the owner needs is here, and stores the result in `to`.
   void combine_result(Region to, bool finish);
+
+  // Sends as soon as all that is to be sent to `peer` before is out.
+  void send(int peer, Region from);
 
  private:
   struct Part {
@@ -76,21 +84,30 @@ class CanonicalReduction {
     int row = 0;              // of scratch, where this rank keeps the partial result
   };
   using Key = std::pair<int, int>;  // slice and Node::index()
+  // Slice and node, as the peer consumes them; by the peer's distance from this rank.
+  using Parts = std::vector<std::vector<std::pair<int, Node>>>;
+  struct Outgoing {
+    Region region;
+    std::size_t after;  // it is there once so many partials have been combined, of all chunks together
+  };
 
   int gather(const HeldTree& tree, Node node, Task& task, std::vector<Task>& tasks) const;
   void plan_sends(const Task& task);
-  void send_what_is_ready(std::vector<std::size_t>& next, std::size_t combined, int chunk);
+  void offer(const Parts& parts, int chunk);
+  void send_what_is_ready();
+  void combine_partials_of(int chunk);
   void combine(const Task& task, Region to, bool finish);
   Region region(int slice, Node node, int chunk) const;
 
   Builder& builder_;
   const Layout& layout_;
   int rank_;
-  std::vector<Task> partials_;             // this rank's, in order
-  std::optional<Task> result_;             // this rank's
-  std::map<Key, std::size_t> partial_of_;  // index in partials_
-  // Slice and node, as the peer consumes them; by the peer's distance from this rank.
-  std::vector<std::vector<std::pair<int, Node>>> sends_;
+  std::vector<Task> partials_;                  // this rank's, in order
+  std::optional<Task> result_;                  // this rank's
+  std::map<Key, std::size_t> partial_of_;       // index in partials_
+  Parts for_partials_, for_results_;            // what others' partials and results need of this rank
+  std::vector<std::deque<Outgoing>> outgoing_;  // by distance
+  std::size_t combined_ = 0;                    // partials, of all chunks together
 };
 
 }  // namespace tutti

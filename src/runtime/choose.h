@@ -16,7 +16,6 @@ namespace tutti::runtime {
 
 inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
 inline constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
-inline constexpr std::size_t kChunkBytes = 128 << 10;  // a piece that stays in a core's L2 with its destination
 
 enum class HostCount : std::uint8_t { any, one, several };
 
@@ -28,7 +27,7 @@ struct Rule {
   std::size_t max_bytes = kAnyBytes;  // of the whole message
   Order order = Order::canonical;     // any: holds for those calls alone that allow any order
   Algorithm algorithm = Algorithm::automatic;
-  std::size_t chunk_bytes = kChunkBytes;  // of a piece that a pipelining algorithm cuts the message into
+  std::size_t chunk_bytes = 0;  // of a piece that a pipelining algorithm cuts the message into; 0: its default
 
   bool is_for(int ranks, int host_count) const {
     return ranks <= max_ranks && (hosts == HostCount::any || (hosts == HostCount::one) == (host_count <= 1));
@@ -66,6 +65,7 @@ class Chooser {
   std::array<std::vector<Rule>, 5> rules_;  // by collective
 };
 
+std::size_t default_chunk_bytes(Algorithm algorithm);
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 
 }  // namespace tutti::runtime

@@ -143,8 +143,10 @@ class Parser {
     if (!order) fail(fmt::format("the order is {} but should be canonical or any", words_[5]));
     rule.order = *order;
     set_algorithm(rule, words_[6]);
-    if (words_[7] != "*") rule.chunk_bytes = size(words_[7]);
-    if (rule.chunk_bytes == 0) fail("a chunk has at least one byte");
+    if (words_[7] != "*") {
+      rule.chunk_bytes = size(words_[7]);
+      if (rule.chunk_bytes == 0) fail("a chunk has at least one byte");
+    }
     table_.rules.push_back(rule);
   }
 
@@ -201,7 +203,7 @@ std::string to_text(const Rule& rule) {
                      : rule.hosts == HostCount::one ? "one"
                                                     : "several",
                      or_any(rule.max_bytes == kAnyBytes, size_text(rule.max_bytes)), to_string(rule.order),
-                     to_string(rule.algorithm), or_any(rule.chunk_bytes == kChunkBytes, size_text(rule.chunk_bytes)));
+                     to_string(rule.algorithm), or_any(rule.chunk_bytes == 0, size_text(rule.chunk_bytes)));
 }
 
 std::string to_text(const ChoiceTable& table) {

@@ -12,9 +12,9 @@
 //                         collective, at most so many ranks, on one or several hosts, of at most so many bytes, order,
 //                         algorithm, bytes of a chunk. The first rule that holds decides
 //
-// Sizes take K, M and G, powers of 1024. * is any number of ranks, hosts or bytes, and the default for a chunk. The
-// sizes of one kind ascend. Everything but the first line may lack: parameters are then the built-in ones, and so are
-// the rules where none of these holds.
+// Sizes take K, M and G, powers of 1024. * is any number of ranks, hosts or bytes, and of a chunk the algorithm's
+// default. The sizes of one kind ascend. Everything but the first line may lack: parameters are then the built-in ones,
+// and so are the rules where none of these holds.
 #pragma once
 
 #include <cstddef>

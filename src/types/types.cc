@@ -18,10 +18,11 @@ constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce
                                                            "barrier"};
 constexpr std::array kAlgorithms{
     Algorithm::one_shot,      Algorithm::two_shot, Algorithm::sliced_tree, Algorithm::recursive_doubling,
-    Algorithm::binomial_tree, Algorithm::ring,     Algorithm::chain,       Algorithm::dissemination};
+    Algorithm::binomial_tree, Algorithm::ring,     Algorithm::chain,       Algorithm::dissemination,
+    Algorithm::hierarchical};
 constexpr std::array<std::string_view, kAlgorithms.size() + 1> kAlgorithmNames{
-    "auto",          "one_shot", "two_shot", "sliced_tree",  "recursive_doubling",
-    "binomial_tree", "ring",     "chain",    "dissemination"};
+    "auto",          "one_shot", "two_shot", "sliced_tree",   "recursive_doubling",
+    "binomial_tree", "ring",     "chain",    "dissemination", "hierarchical"};
 
 template <class Enum, std::size_t n>
 std::optional<Enum> parse(const std::array<std::string_view, n>& names, std::string_view name) {

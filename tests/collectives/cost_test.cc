@@ -28,12 +28,14 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 const std::vector<int> kRanks{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 21, 24, 31, 32, 33, 47, 63, 64};
 
-// Rows of README.md's table: column name to cell.
-std::vector<std::map<std::string, std::string>> table() {
+// Rows of README.md's table whose first column has that name: column name to cell.
+std::vector<std::map<std::string, std::string>> table(const std::string& first_column = "collective") {
   std::vector<std::string> names;
   std::vector<std::map<std::string, std::string>> rows;
   for (const std::string& line : lines_of(kSources + "/README.md")) {
-    if (!line.starts_with("| ")) continue;
+    if (names.empty() && !line.starts_with("| " + first_column + " |")) continue;
+    if (line.starts_with("|---")) continue;
+    if (!line.starts_with("| ")) break;
     std::vector<std::string> cells;
     std::istringstream rest(line.substr(1));
     for (std::string cell; std::getline(rest, cell, '|');) cells.push_back(cell.substr(1, cell.size() - 2));
@@ -51,8 +53,8 @@ std::string in_words(const AlgorithmEntry& entry, int n, int chunks) {
   return name_of(entry) + " on " + std::to_string(n) + " ranks, " + std::to_string(chunks) + " chunks";
 }
 
-void expect_bound(const std::string& formula, int n, int chunks, double found, const std::string& what) {
-  const Bound bound = evaluate(formula, n, chunks);
+void expect_bound(const std::string& formula, const Shape& shape, double found, const std::string& what) {
+  const Bound bound = evaluate(formula, shape);
   if (bound.at_most)
     EXPECT_LE(found, bound.value + 1e-9) << what << ", which should be at most " << formula;
   else
@@ -64,14 +66,15 @@ int messages_sent(const Schedule& schedule) {
                                         [](const Step& step) { return step.kind == StepKind::send; }));
 }
 
-// In units of the whole message.
-double message_parts_sent(const Schedule& schedule) {
+// In units of the whole message; with a layout, to other hosts alone.
+double message_parts_sent(const Schedule& schedule, const Layout* layout = nullptr) {
   const std::size_t count = 60 * schedule.slices;
   const Partition partition{
       .count = count, .slices = std::size_t(schedule.slices), .chunks = std::size_t(schedule.chunks)};
   std::size_t elements = 0;
   for (const Step& step : schedule.steps)
-    if (step.kind == StepKind::send) elements += partition.chunk(step.region.slice, step.region.chunk).size();
+    if (step.kind == StepKind::send && (layout == nullptr || layout->host[schedule.rank] != layout->host[step.peer]))
+      elements += partition.chunk(step.region.slice, step.region.chunk).size();
   return static_cast<double>(elements) / static_cast<double>(count);
 }
 
@@ -111,9 +114,60 @@ TEST(Catalogue, SendsTheMessagesAndBytesThatItClaims) {
           messages += messages_sent(schedule);
           if (entry.collective != Collective::barrier) most = std::max(most, message_parts_sent(schedule));
         }
-        expect_bound(rows[i].at("messages"), n, chunks, messages, in_words(entry, n, chunks) + ": messages");
-        expect_bound(rows[i].at("bytes"), n, chunks, most, in_words(entry, n, chunks) + ": bytes of the busiest rank");
+        expect_bound(rows[i].at("messages"), {.n = n, .c = chunks}, messages,
+                     in_words(entry, n, chunks) + ": messages");
+        expect_bound(rows[i].at("bytes"), {.n = n, .c = chunks}, most,
+                     in_words(entry, n, chunks) + ": bytes of the busiest rank");
       }
+  }
+}
+
+double most_parts_between_hosts(const AlgorithmEntry& entry, const Layout& layout, const Message& message) {
+  double most = 0;
+  for (const Schedule& schedule : build_all(entry, layout, message))
+    most = std::max(most, message_parts_sent(schedule, &layout));
+  return most;
+}
+
+TEST(Readme, SaysWhatCrossesBetweenHosts) {
+  const auto rows = table("hosts of the ranks");
+  EXPECT_FALSE(rows.empty());
+  for (const auto& row : rows)
+    for (const auto& [column, cell] : row) {
+      if (column == "hosts of the ranks") continue;
+      const std::size_t space = column.find(' ');
+      const AlgorithmEntry* entry = find_algorithm(parse_collective(column.substr(0, space)).value(),
+                                                   parse_algorithm(column.substr(space + 1)).value());
+      ASSERT_NE(entry, nullptr) << column;
+      const Layout layout = on_hosts(hosts_in(row.at("hosts of the ranks")));
+      expect_bound(cell, {.n = layout.ranks()}, most_parts_between_hosts(*entry, layout, {}),
+                   column + " on " + row.at("hosts of the ranks"));
+    }
+}
+
+// The line of its file that says so.
+std::string between_hosts(const AlgorithmEntry& entry) {
+  const std::string head = "// Between hosts: ";
+  for (const std::string& line :
+       lines_of(kSources + "/" + std::string(to_string(entry.collective)) + "/hierarchical.cc"))
+    if (line.starts_with(head)) return line.substr(head.size());
+  return "";
+}
+
+TEST(Hierarchical, SendsBetweenHostsWhatItClaimsWhereHostsHoldAlignedPowersOfTwo) {
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (entry.algorithm != Algorithm::hierarchical) continue;
+    for (int h : {2, 3, 4, 5, 7, 8})
+      for (int g : {1, 2, 4, 8})
+        for (int chunks : {1, 3}) {
+          std::vector<int> hosts;
+          for (int rank = 0; rank < h * g; ++rank) hosts.push_back(rank / g);
+          const Shape shape{.n = h * g, .c = chunks, .h = h, .g = g};
+          for (int root : {0, h * g - 1})
+            expect_bound(between_hosts(entry), shape,
+                         most_parts_between_hosts(entry, on_hosts(hosts), {.root = root, .chunks = chunks}),
+                         in_words(entry, h * g, chunks) + " on " + std::to_string(h) + " hosts: bytes between hosts");
+        }
   }
 }
 
@@ -125,8 +179,8 @@ TEST(Catalogue, TakesTheRoundsThatItClaims) {
       const Layout layout = Layout::of(n);
       const Proof proof = verify(build_all(entry, layout, {}), layout, goal_of(entry));
       ASSERT_TRUE(proof.holds) << proof.reason;
-      expect_bound(rows[i].at("rounds"), n, 1, proof.rounds, in_words(entry, n, 1) + ": rounds");
-      expect_bound(rows[i].at("messages"), n, 1, static_cast<double>(proof.messages),
+      expect_bound(rows[i].at("rounds"), {.n = n}, proof.rounds, in_words(entry, n, 1) + ": rounds");
+      expect_bound(rows[i].at("messages"), {.n = n}, static_cast<double>(proof.messages),
                    in_words(entry, n, 1) + ": messages proven");
     }
   }

@@ -14,8 +14,9 @@ void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Messa
   for (const bool in_place : {false, true}) {
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
     EXPECT_EQ(run.trouble, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
-                               << " leaves, root " << message.root << ", " << message.chunks << " chunks, " << count
-                               << " elements" << (in_place ? ", in place" : "") << ", seed " << seed;
+                               << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
+                               << message.chunks << " chunks, " << count << " elements"
+                               << (in_place ? ", in place" : "") << ", seed " << seed;
   }
 }
 
@@ -28,6 +29,18 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
         for (int chunks : chunks_of(entry))
           expect_right(entry, Layout::of(n), {.root = static_cast<int>(seed % ranks), .chunks = chunks}, count, ++seed);
     }
+}
+
+TEST(Hierarchical, GivesTheRightElementsWhereverTheRanksAre) {
+  std::mt19937 random(6);
+  std::uint64_t seed = 0;
+  for (const AlgorithmEntry& entry : catalogue())
+    if (entry.algorithm == Algorithm::hierarchical)
+      for (int n = 2; n <= 9; ++n)
+        for (const std::vector<int>& hosts : placements(n, random))
+          for (int chunks : {1, 3})
+            expect_right(entry, on_hosts(hosts), {.root = static_cast<int>(++seed) % n, .chunks = chunks},
+                         random() % (7 * n), seed);
 }
 
 TEST(Catalogue, GivesTheRightElementsForLeavesSpreadInAnyWay) {

@@ -10,7 +10,7 @@ namespace {
 
 class Parser {
  public:
-  Parser(std::string_view text, int n, int c) : text_(text), n_(n), c_(c) {}
+  Parser(std::string_view text, const Shape& shape) : text_(text), shape_(shape) {}
 
   bool take(std::string_view word) {
     while (!text_.empty() && text_.front() == ' ') text_.remove_prefix(1);
@@ -54,12 +54,14 @@ class Parser {
       if (!take(")")) throw std::invalid_argument("a parenthesis is not closed before: " + std::string(text_));
       return value;
     }
-    if (take("log n")) return std::bit_width(static_cast<unsigned>(n_ - 1));
-    if (take("n")) return n_;
-    if (take("c")) return c_;
+    if (take("log n")) return std::bit_width(static_cast<unsigned>(shape_.n - 1));
+    if (take("n")) return shape_.n;
+    if (take("c")) return shape_.c;
+    if (take("h")) return shape_.h;
+    if (take("g")) return shape_.g;
     if (take("M")) return 1;
     if (text_.empty() || !std::isdigit(static_cast<unsigned char>(text_.front())))
-      throw std::invalid_argument("neither a number nor n, c, M or log n: " + std::string(text_));
+      throw std::invalid_argument("neither a number nor n, c, h, g, M or log n: " + std::string(text_));
     double value = 0;
     for (; !text_.empty() && std::isdigit(static_cast<unsigned char>(text_.front())); text_.remove_prefix(1))
       value = value * 10 + (text_.front() - '0');
@@ -67,13 +69,13 @@ class Parser {
   }
 
   std::string_view text_;
-  int n_, c_;
+  const Shape& shape_;
 };
 
 }  // namespace
 
-Bound evaluate(std::string_view formula, int n, int c) {
-  Parser parser(formula, n, c);
+Bound evaluate(std::string_view formula, const Shape& shape) {
+  Parser parser(formula, shape);
   Bound bound;
   bound.at_most = parser.take("at most");
   bound.value = parser.sum();

@@ -10,8 +10,16 @@ struct Bound {
   double value = 0;
 };
 
-// "at most 2 (n-1)/n M": + - * / and parentheses, products also by juxtaposition, left to right; n ranks; c chunks; M =
-// 1; "log n" rounded up. Throws std::invalid_argument.
-Bound evaluate(std::string_view formula, int n, int c);
+// What the letters of a formula stand for.
+struct Shape {
+  int n = 1;  // ranks
+  int c = 1;  // chunks
+  int h = 1;  // hosts
+  int g = 1;  // ranks on each of them
+};
+
+// "at most 2 (n-1)/n M": + - * / and parentheses, products also by juxtaposition, left to right; M = 1; "log n" rounded
+// up. Throws std::invalid_argument.
+Bound evaluate(std::string_view formula, const Shape& shape);
 
 }  // namespace tutti

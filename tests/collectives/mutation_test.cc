@@ -57,6 +57,10 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
           try_mutant(entry, Layout::of(n), message, ++seed, tally);
           if (is_reduction(entry) && entry.several_leaves)
             try_mutant(entry, random_layout(n, 1 + static_cast<int>(random() % 15), random), message, ++seed, tally);
+          if (entry.algorithm != Algorithm::hierarchical) continue;
+          const auto placed = placements(n, random);
+          try_mutant(entry, on_hosts(placed[seed % placed.size()]), message, seed + 1, tally);
+          ++seed;
         }
   RecordProperty("accepted", tally.accepted);
   RecordProperty("rejected", tally.rejected);

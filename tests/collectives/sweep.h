@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,50 @@ inline Layout random_layout(int n, int leaves, std::mt19937& random) {
   return layout;
 }
 
+// One leaf a rank; rank r is on hosts[r].
+inline Layout on_hosts(std::vector<int> hosts) {
+  Layout layout = Layout::of(static_cast<int>(hosts.size()));
+  layout.host = std::move(hosts);
+  return layout;
+}
+
+// "0,0,1"
+inline std::vector<int> hosts_in(const std::string& text) {
+  std::vector<int> hosts;
+  std::istringstream numbers(text);
+  for (std::string number; std::getline(numbers, number, ',');) hosts.push_back(std::stoi(number));
+  return hosts;
+}
+
+inline std::string in_words(const std::vector<int>& hosts) {
+  std::string text = "hosts";
+  for (int host : hosts) text.append(" ").append(std::to_string(host));
+  return text;
+}
+
+// n ranks on one host, one a host, on hosts of 2, 3 and 4 (the last one clipped), interleaved over 2 and 3, in uneven
+// hosts, and anywhere. Hosts are numbered in any order, with gaps.
+inline std::vector<std::vector<int>> placements(int n, std::mt19937& random) {
+  const std::vector<std::function<int(int)>> ways{[](int) { return 7; },
+                                                  [](int rank) { return rank; },
+                                                  [](int rank) { return rank / 2; },
+                                                  [](int rank) { return 9 - rank / 3; },
+                                                  [](int rank) { return rank / 4; },
+                                                  [](int rank) { return rank % 2; },
+                                                  [](int rank) { return 2 - rank % 3; },
+                                                  [n](int rank) { return rank < 2 * n / 5 ? 0 : 1; },
+                                                  [](int rank) { return rank == 0 ? 0 : 1 + rank % 5 / 4; }};
+  std::vector<std::vector<int>> placements;
+  for (const auto& way : ways)
+    for (placements.emplace_back(); static_cast<int>(placements.back().size()) < n;)
+      placements.back().push_back(way(static_cast<int>(placements.back().size())));
+  for (int hosts : {2, 3, 5}) {
+    placements.emplace_back();
+    for (int rank = 0; rank < n; ++rank) placements.back().push_back(static_cast<int>(random() % hosts));
+  }
+  return placements;
+}
+
 inline constexpr int kMostRanks = 64;
 
 inline Proof prove(const AlgorithmEntry& entry, const Layout& layout, const Message& message, Order order) {
@@ -47,8 +93,9 @@ inline Proof prove(const AlgorithmEntry& entry, const Layout& layout, const Mess
 
 inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, const Message& message) {
   const Proof proof = prove(entry, layout, message, goal_of(entry).order);
-  EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
-                           << " leaves, root " << message.root << ", " << message.chunks << " chunks: " << proof.reason;
+  EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, "
+                           << in_words(layout.host) << ", root " << message.root << ", " << message.chunks
+                           << " chunks: " << proof.reason;
 }
 
 }  // namespace tutti

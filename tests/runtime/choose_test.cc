@@ -71,6 +71,7 @@ TEST(Choose, ChunksAreThoseOfTheRuleThatNamesTheAlgorithm) {
   EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::binomial_tree, 5000, kCanonical), 64) << "no more than these";
   EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::binomial_tree, 0, kCanonical), 1);
   EXPECT_EQ(chooser.chunks(Collective::broadcast, Algorithm::chain, 1 << 20, kCanonical), 8);
+  EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::two_shot, 4 << 20, kCanonical), 4) << "each has its own default";
 }
 
 }  // namespace

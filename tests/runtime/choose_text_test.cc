@@ -28,7 +28,7 @@ ChoiceTable random_table(unsigned seed) {
                            .max_bytes = below(2) ? kAnyBytes : below(1 << 30) << below(20),
                            .order = entry.canonical ? static_cast<Order>(below(2)) : Order::any,
                            .algorithm = entry.algorithm,
-                           .chunk_bytes = below(2) ? kChunkBytes : below(1 << 30) + 1});
+                           .chunk_bytes = below(2) ? 0 : below(1 << 30) + 1});
   }
   const auto fill = [&](CostCurve& a, CostCurve* b) {
     double bytes = 0;

@@ -62,6 +62,17 @@ TEST(Cost, MessagesBetweenHostsCostMore) {
   EXPECT_DOUBLE_EQ(price(example.schedules, example.layout, 1000, 4, 4, kModel).us, 2 * 10 + 4000 * 0.1 + 4000 * 0.001);
 }
 
+TEST(Cost, CountsTheBytesBetweenHostsOfTheBusiestRankAndOfAll) {
+  Example example = two_shot(Layout::of(3), 1);
+  example.layout.host = {0, 0, 1};
+  const Cost cost = price(example.schedules, example.layout, 3000, 4, 4, kModel);
+  EXPECT_EQ(cost.max_bytes_between_hosts,
+            4 * 4000u);  // rank 2 sends a third of the message to each of two ranks, twice
+  EXPECT_EQ(cost.bytes_between_hosts, 8 * 4000u);
+  example.layout.host = {0, 0, 0};
+  EXPECT_EQ(price(example.schedules, example.layout, 3000, 4, 4, kModel).bytes_between_hosts, 0u);
+}
+
 TEST(Cost, PipeliningAChainPaysOffForLongMessagesOnly) {
   const auto chain = [](int chunks, std::size_t count) {
     const Example example = chain_broadcast(8, 0, chunks);

@@ -59,6 +59,25 @@ TEST(Plan, JsonEndsWithTheProofAndThePrice) {
   EXPECT_EQ(object["max_bytes_sent"], 2 * 4096 * 3 / 4);
 }
 
+TEST(Plan, SaysWhatCrossesBetweenHosts) {
+  const auto cost = [](const std::string& words) {
+    return last_object(shell("$TUTTI plan " + words + " --verify --cost --bytes 48K --json").out);
+  };
+  for (const char* hosts : {"-n 8 --hosts 2", "--hosts 0,0,0,0,1,1,1,1", "--hosts 5,5,5,5,1,1,1,1"}) {
+    const auto object = cost(std::string("hierarchical ") + hosts);
+    EXPECT_EQ(object["ranks"], 8) << hosts;
+    EXPECT_EQ(object["holds"], true) << hosts;
+    EXPECT_EQ(object["max_bytes_between_hosts"], 48 * 1024 / 4) << hosts;
+    EXPECT_EQ(object["bytes_between_hosts"], 2 * 48 * 1024) << hosts;
+  }
+  EXPECT_EQ(cost("two_shot -n 8 --hosts 2")["max_bytes_between_hosts"], 48 * 1024);
+  EXPECT_EQ(cost("hierarchical --hosts 0,1,0,1,0,1,0,1")["max_bytes_between_hosts"], 48 * 1024 * 5 / 8);
+  EXPECT_EQ(cost("hierarchical -n 8")["bytes_between_hosts"], 0);
+  EXPECT_THAT(shell("$TUTTI plan hierarchical -n 4 --hosts 2 --cost --bytes 4K").out,
+              HasSubstr("between hosts the busiest rank sends 2048 bytes, all ranks together 8192 bytes\n"));
+  EXPECT_THAT(shell("$TUTTI plan hierarchical -n 4 --cost").out, testing::Not(HasSubstr("between hosts")));
+}
+
 TEST(Plan, FindsTheOneCollectiveOfAnAlgorithm) {
   EXPECT_EQ(last_object(shell("$TUTTI plan dissemination -n 3 --json").out)["collective"], "barrier");
   EXPECT_EQ(last_object(shell("$TUTTI plan ring -n 3 --json").out)["collective"], "all_reduce");
@@ -67,7 +86,8 @@ TEST(Plan, FindsTheOneCollectiveOfAnAlgorithm) {
 TEST(Plan, WhatDoesNotExistIsWrongInput) {
   for (const char* words :
        {"no_such_algorithm", "ring --collective no_such", "ring --collective barrier", "chain --root 4",
-        "ring --leaves 2,1", "ring --rank 4", "ring -n 100000", "ring --bytes many"}) {
+        "ring --leaves 2,1", "ring --hosts 5", "ring --hosts 0", "ring --hosts 0,x",
+        "two_shot --hosts 0,1 --leaves 1,1,1", "ring --rank 4", "ring -n 100000", "ring --bytes many"}) {
     const Result plan = shell(std::string("$TUTTI plan ") + words);
     EXPECT_EQ(plan.status, 2) << words;
     EXPECT_THAT(plan.err, testing::StartsWith("tutti plan: ")) << words;

@@ -171,17 +171,26 @@ Cost cost_of(const Planned& planned, const Options& options) {
                accumulation_size_of(DType::float32), table_of(options).first.model);
 }
 
-std::string describe(const Cost& cost, const Options& options) {
+std::string describe(const Cost& cost, const Planned& planned, const Options& options) {
   const auto [table, name] = table_of(options);
   const CostModel& model = table.model;
-  return fmt::format(
-      "price of {} bytes of float32: {:.2f} us, by the parameters of {}: a message of 8 bytes {:.2f} us on one host "
-      "and "
-      "{:.2f} between two, one of 1M {:.0f} and {:.0f}, combining 1M {:.0f}\n"
+  const bool several = planned.layout.hosts() > 1;
+  std::string text = fmt::format(
+      "price of {} bytes of float32: {:.2f} us on {}, by the parameters of {}:\n  a message of 8 bytes {:.2f} us, of "
+      "1M "
+      "{:.0f}, to combine 1M {:.0f}\n",
+      options.bytes, cost.us, several ? fmt::format("{} hosts", planned.layout.hosts()) : "one host", name,
+      model.local.arrival.at(8), model.local.arrival.at(1 << 20), model.reduce.at(1 << 20));
+  if (several)
+    text += fmt::format("  between hosts a message of 8 bytes {:.2f} us, of 1M {:.0f}\n", model.remote.arrival.at(8),
+                        model.remote.arrival.at(1 << 20));
+  text += fmt::format(
       "  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: {} bytes\n",
-      options.bytes, cost.us, name, model.local.arrival.at(8), model.remote.arrival.at(8),
-      model.local.arrival.at(1 << 20), model.remote.arrival.at(1 << 20), model.reduce.at(1 << 20),
       cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
+  if (several)
+    text += fmt::format("  between hosts the busiest rank sends {} bytes, all ranks together {} bytes\n",
+                        cost.max_bytes_between_hosts, cost.bytes_between_hosts);
+  return text;
 }
 
 void print_json(const Planned& planned, const Options& options, const Proof* proof) {
@@ -215,6 +224,8 @@ void print_json(const Planned& planned, const Options& options, const Proof* pro
                  {"us", cost.us},
                  {"max_bytes_sent", cost.max_bytes_sent},
                  {"max_bytes_received", cost.max_bytes_received},
+                 {"max_bytes_between_hosts", cost.max_bytes_between_hosts},
+                 {"bytes_between_hosts", cost.bytes_between_hosts},
                  {"scratch_bytes", cost.scratch_bytes}});
   }
   fmt::print("{}\n", last.dump());
@@ -248,7 +259,7 @@ int run_plan(const Options& options) {
     fmt::print("# {}\n\n{}", kLegend, watch(planned.schedules, planned.layout, planned.goal));
   }
   if (prove) fmt::print("\n{}", describe(proof, planned));
-  if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), options));
+  if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), planned, options));
   return prove && !proof.holds ? 1 : 0;
 }
 
@@ -267,6 +278,11 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")
       ->delimiter(',')
       ->check(whole_number(0, 1024));
+  parser
+      ->add_option("--hosts", options->hosts,
+                   "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
+      ->delimiter(',')
+      ->check(whole_number(0, kMostRanks));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
   parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
       ->transform(CLI::AsSizeValue(false));
@@ -274,11 +290,6 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
   parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
-  parser
-      ->add_option("--hosts", options->hosts,
-                   "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
-      ->delimiter(',')
-      ->check(whole_number(0, kMostRanks));
   parser->add_option("--order", options->order, "with --explain: that the call allows")
       ->check(CLI::IsMember({"canonical", "any"}));
   parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");

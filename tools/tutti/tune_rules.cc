@@ -1,7 +1,7 @@
 #include "tune_rules.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "candidates.h"
 #include "tutti/error.h"
@@ -13,14 +13,14 @@ using runtime::HostCount;
 using runtime::Rule;
 
 constexpr std::size_t kLeastBytes = 8, kMostBytes = 32 << 20, kFactor = 4;
-constexpr std::size_t kChunks[] = {runtime::kChunkBytes, 16 << 10, 1 << 20};  // the first where it makes no difference
+constexpr std::size_t kChunks[] = {0, 16 << 10, 128 << 10, 1 << 20};  // first the default
 // What predictions are not sure of: for less, the choice of the built-in table stays, or that of the smaller size.
 constexpr double kWorthIt = 0.85, kWorthAnotherRule = 0.95;
 constexpr double kWorthAnotherOrder = 0.9;
 
 struct Choice {
   Algorithm algorithm = Algorithm::automatic;
-  std::size_t chunk_bytes = runtime::kChunkBytes;
+  std::size_t chunk_bytes = 0;
   double us = 0;
   friend bool operator==(const Choice& a, const Choice& b) {
     return a.algorithm == b.algorithm && a.chunk_bytes == b.chunk_bytes;
@@ -32,11 +32,11 @@ std::vector<Choice> offers(const Question& question, const CostModel& model) {
   std::vector<Choice> all;
   for (const AlgorithmEntry& entry : catalogue()) {
     if (entry.collective != question.collective || !objection_to(entry, question).empty()) continue;
-    int seen = 0;
+    std::set<int> seen;
     for (const std::size_t chunk_bytes : kChunks) {
-      const int chunks = entry.pipelined ? runtime::chunks_of(question.bytes, chunk_bytes) : 1;
-      if (chunks == seen) continue;
-      seen = seen == 0 ? chunks : seen;
+      const std::size_t piece = chunk_bytes > 0 ? chunk_bytes : runtime::default_chunk_bytes(entry.algorithm);
+      const int chunks = entry.pipelined ? runtime::chunks_of(question.bytes, piece) : 1;
+      if (!seen.insert(chunks).second) continue;
       try {
         all.push_back({entry.algorithm, chunk_bytes, price_of(entry, chunks, question, model).us});
       } catch (const Error&) {

@@ -29,7 +29,7 @@ namespace tutti {
 Schedule all_reduce::binomial_tree(int rank, const Layout& layout, const Message& message) {
   require_valid("all_reduce binomial_tree", rank, layout, message);
   Builder builder(rank, 1, message.chunks);
-  const HeldTree to_first = hold(layout, 0, 0, [](int left, int) { return left; });
+  const HeldTree to_first = hold(layout, 0, 0, [](Node, int left, int) { return left; });
   CanonicalReduction reduction(builder, layout, rank, {to_first});
 
   // A chunk needs a round a level to the root and as many back: until then there are further chunks to send up.

@@ -7,10 +7,10 @@
 //   rank 2   | 0 | 1 | * | 3 |        rank 2   | < | < | T | < |
 //   rank 3   | 0 | 1 | 2 | * |        rank 3   | < | < | < | T |
 //
-// Messages: 2 n (n-1)
+// Messages: 2 n (n-1) c
 // Bytes:    2 (n-1)/n M
 // Rounds:   2
-// Time:     2 (n-1) alpha + 2 (n-1)/n M beta + M gamma
+// Time:     2 (n-1) c alpha + 2 (n-1)/n M beta + M gamma
 // Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all
 // inputs and writes all outputs. In place nothing waits: a peer answers after it has read.
 // Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of
@@ -26,13 +26,21 @@ namespace tutti {
 Schedule all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
   require_valid("all_reduce two_shot", rank, layout, message);
   const std::vector<int> peers = peers_after(rank, layout.ranks());
-  Builder builder(rank, layout.ranks());
+  Builder builder(rank, layout.ranks(), message.chunks);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
 
-  reduction.combine_partials();
-  reduction.combine_result(output(rank), true);
-  for (int peer : peers) builder.send(peer, output(rank));
-  for (int peer : peers) builder.receive(peer, output(peer));
+  // Inputs go a chunk ahead of results: while one chunk is combined the next is on its way.
+  const auto receive = [&](int chunk) {
+    for (int peer : peers) builder.receive(peer, output(peer, chunk));
+  };
+  reduction.combine_partials(0);
+  for (int chunk = 0; chunk < message.chunks; ++chunk) {
+    if (chunk + 1 < message.chunks) reduction.combine_partials(chunk + 1);
+    reduction.combine_result(output(rank, chunk), true);
+    for (int peer : peers) builder.send(peer, output(rank, chunk));
+    if (chunk > 0) receive(chunk - 1);
+  }
+  receive(message.chunks - 1);
   return std::move(builder).build();
 }
 

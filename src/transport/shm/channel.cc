@@ -19,6 +19,7 @@ LineKind kind_of(const Line& line) {
   return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48);
 }
 std::size_t total_of(const Line& line) { return line.kind_and_total.load(std::memory_order_relaxed) & kTotalMask; }
+std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 }  // namespace
@@ -160,8 +161,8 @@ bool Channel::push(Outgoing& message) {
     const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
     std::uint64_t at;
     if (!room_for_line() || !ring_room(bytes, at)) return false;
-    std::memcpy(out_->ring + (at & (ring_bytes_ - 1)), message.data + message.done, bytes);
-    ring_head_ = at + bytes;
+    ring_writer_.copy(out_->ring + (at & (ring_bytes_ - 1)), message.data + message.done, bytes);
+    ring_head_ = at + whole_lines(bytes);
     Line& line = next_line();
     line.at = at & (ring_bytes_ - 1);
     line.bytes = bytes;
@@ -194,7 +195,7 @@ std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
     reserved_ = LineKind::delivered;
     return theirs_->base() + post->at;
   }
-  if (bytes > kFragmentBytes || !ring_room(bytes, reserved_at_)) return nullptr;
+  if (bytes > kFragmentBytes || ring_writer_.passes_cache(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return out_->ring + (reserved_at_ & (ring_bytes_ - 1));
 }
@@ -204,7 +205,7 @@ void Channel::commit(const Tag& tag) {
   if (reserved_ == LineKind::ring) {
     line.at = reserved_at_ & (ring_bytes_ - 1);
     line.bytes = reserved_bytes_;
-    ring_head_ = reserved_at_ + reserved_bytes_;
+    ring_head_ = reserved_at_ + whole_lines(reserved_bytes_);
   }
   announce(line, tag, reserved_, reserved_bytes_);
   ++messages_out_;

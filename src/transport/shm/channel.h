@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "transport/shm/lane.h"
+#include "transport/shm/ring_writer.h"
 #include "transport/shm/transport.h"
 
 namespace tutti::shm {
@@ -116,6 +117,7 @@ class Channel final : public tutti::Channel {
   std::uint64_t ring_tail_ = 0;          // of those, free again
   std::uint64_t ring_end_[kLines] = {};  // ring_head_ after line k
   bool ring_claimed_ = false;
+  RingWriter ring_writer_;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
   std::uint64_t reserved_at_ = 0;
   std::size_t reserved_bytes_ = 0;
