@@ -1,6 +1,7 @@
 #include "tune_rules.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "candidates.h"
@@ -13,7 +14,7 @@ using runtime::HostCount;
 using runtime::Rule;
 
 constexpr std::size_t kLeastBytes = 8, kMostBytes = 32 << 20, kFactor = 4;
-constexpr std::size_t kChunks[] = {0, 16 << 10, 128 << 10, 1 << 20};  // first the default
+constexpr std::size_t kChunks[] = {0, 16 << 10, 1 << 20};  // first the default
 // What predictions are not sure of: for less, the choice of the built-in table stays, or that of the smaller size.
 constexpr double kWorthIt = 0.85, kWorthAnotherRule = 0.95;
 constexpr double kWorthAnotherOrder = 0.9;
@@ -27,41 +28,69 @@ struct Choice {
   }
 };
 
-// All that the algorithms can offer for one question.
-std::vector<Choice> offers(const Question& question, const CostModel& model) {
-  std::vector<Choice> all;
-  for (const AlgorithmEntry& entry : catalogue()) {
-    if (entry.collective != question.collective || !objection_to(entry, question).empty()) continue;
-    std::set<int> seen;
-    for (const std::size_t chunk_bytes : kChunks) {
-      const std::size_t piece = chunk_bytes > 0 ? chunk_bytes : runtime::default_chunk_bytes(entry.algorithm);
-      const int chunks = entry.pipelined ? runtime::chunks_of(question.bytes, piece) : 1;
-      if (!seen.insert(chunks).second) continue;
-      try {
-        all.push_back({entry.algorithm, chunk_bytes, price_of(entry, chunks, question, model).us});
-      } catch (const Error&) {
-        break;  // not for such a layout
-      }
-      if (!entry.pipelined) break;
-    }
-  }
-  return all;
-}
+// The prices of one collective among some ranks. Schedules serve every size: each is built once.
+class Market {
+ public:
+  Market(const Question& question, const CostModel& model)
+      : question_(question),
+        model_(model),
+        built_in_(runtime::ChoiceTable::built_in(), question.layout.ranks(), question.layout.hosts()) {}
 
-Choice best_of(const Question& question, const CostModel& model, const Choice& before) {
-  const std::vector<Choice> all = offers(question, model);
-  const auto best = std::ranges::min_element(all, {}, &Choice::us);
-  if (best == all.end()) return before;
-  const runtime::Chooser built_in(runtime::ChoiceTable::built_in(), question.layout.ranks(), question.layout.hosts());
-  const Choice usual{built_in.choose(question.collective, question.bytes, question.order)};
-  for (const auto& [other, worth] : {std::pair{usual, kWorthIt}, {before, kWorthAnotherRule}})
-    if (const auto same = std::ranges::find(all, other); same != all.end() && best->us > same->us * worth) return *same;
-  return *best;
-}
+  // All that the algorithms can offer at a size, whatever order they keep.
+  std::vector<Choice> offers(std::size_t bytes) {
+    std::vector<Choice> all;
+    for (const AlgorithmEntry& entry : catalogue()) {
+      if (entry.collective != question_.collective) continue;
+      std::set<int> seen;
+      for (const std::size_t chunk_bytes : kChunks) {
+        const std::size_t piece = chunk_bytes > 0 ? chunk_bytes : runtime::default_chunk_bytes(entry.algorithm);
+        const int chunks = entry.pipelined ? runtime::chunks_of(bytes, piece) : 1;
+        if (!seen.insert(chunks).second) continue;
+        const auto& schedules = schedules_of(entry, chunks);
+        if (schedules.empty()) break;  // not for such a layout
+        const std::size_t element = sizeof(float);
+        all.push_back({entry.algorithm, chunk_bytes,
+                       price(schedules, question_.layout, bytes / element, element, element, model_).us});
+      }
+    }
+    return all;
+  }
+
+  // Of those that a call of that order may have.
+  Choice best_of(std::vector<Choice> all, std::size_t bytes, Order order, const Choice& before) const {
+    Question question = question_;
+    question.order = order;
+    std::erase_if(all, [&](const Choice& choice) {
+      return !objection_to(*find_algorithm(question.collective, choice.algorithm), question).empty();
+    });
+    const auto best = std::ranges::min_element(all, {}, &Choice::us);
+    if (best == all.end()) return before;
+    const Choice usual{built_in_.choose(question.collective, bytes, order)};
+    for (const auto& [other, worth] : {std::pair{usual, kWorthIt}, {before, kWorthAnotherRule}})
+      if (const auto same = std::ranges::find(all, other); same != all.end() && best->us > same->us * worth)
+        return *same;
+    return *best;
+  }
+
+ private:
+  const std::vector<Schedule>& schedules_of(const AlgorithmEntry& entry, int chunks) {
+    const auto [found, fresh] = schedules_.try_emplace({&entry, chunks});
+    if (fresh) try {
+        found->second = build_all(entry, question_.layout, {.chunks = chunks});
+      } catch (const Error&) {
+      }
+    return found->second;
+  }
+
+  const Question& question_;
+  const CostModel& model_;
+  const runtime::Chooser built_in_;
+  std::map<std::pair<const AlgorithmEntry*, int>, std::vector<Schedule>> schedules_;
+};
 
 // The choices at one size: of calls in canonical order, and of those that allow any.
 struct Step {
-  std::size_t bytes;
+  std::size_t bytes = 0;
   Choice canonical, any;
   bool same(const Step& other) const { return canonical == other.canonical && any == other.any; }
 };
@@ -71,16 +100,15 @@ Rule rule_of(Collective collective, HostCount hosts, int max_ranks, std::size_t 
   return {collective, max_ranks, hosts, max_bytes, order, choice.algorithm, choice.chunk_bytes};
 }
 
-std::vector<Step> steps_for(Question question, const CostModel& model) {
+std::vector<Step> steps_for(const Question& question, const CostModel& model) {
+  Market market(question, model);
   std::vector<Step> steps;
   const bool sized = question.collective != Collective::barrier;
   for (std::size_t bytes = sized ? kLeastBytes : 0; bytes <= kMostBytes; bytes *= kFactor) {
-    question.bytes = bytes;
-    Step step{bytes, {}, {}};
-    question.order = Order::canonical;
-    step.canonical = best_of(question, model, steps.empty() ? Choice{} : steps.back().canonical);
-    question.order = Order::any;
-    step.any = best_of(question, model, steps.empty() ? Choice{} : steps.back().any);
+    const std::vector<Choice> all = market.offers(bytes);
+    const Step before = steps.empty() ? Step{} : steps.back();
+    Step step{bytes, market.best_of(all, bytes, Order::canonical, before.canonical),
+              market.best_of(all, bytes, Order::any, before.any)};
     if (step.any.us > step.canonical.us * kWorthAnotherOrder) step.any = step.canonical;
     steps.push_back(step);
     if (!sized) break;
