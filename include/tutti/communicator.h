@@ -174,6 +174,9 @@ class Communicator {
   // The algorithm that a call would use, as the communicator's table says.
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;
 
+  // That table, as text: rank 0's (Settings::table) or the built-in one, the same on every rank of the job.
+  std::string table() const;
+
  private:
   explicit Communicator(std::shared_ptr<runtime::Group> group);
   std::shared_ptr<runtime::Group> group_;

@@ -35,6 +35,10 @@ struct Settings {
   // an error).
   std::string transport = "auto";
 
+  // The file of a table, as `tutti tune` writes it, that says which algorithm a call uses; empty: the built-in one.
+  // Rank 0's counts for the whole job, and rank 0 alone reads it; one that is wrong fails the join on every rank.
+  std::string table;
+
   // Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm.
   // Throws Error{invalid_argument} that names the variable and what it should look like.
   static Settings from_env();

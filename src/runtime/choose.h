@@ -1,28 +1,80 @@
-// Which algorithm a call uses when the caller does not say: one table over (ranks, hosts, bytes), the same on every
-// rank.
+// Which algorithm a call uses when the caller does not say: a table of rules over (collective, ranks, hosts, bytes,
+// order), things that all ranks of a communicator know alike. The table itself is rank 0's (Settings::table).
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <span>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
 
+#include "schedule/cost.h"
 #include "tutti/types.h"
 
 namespace tutti::runtime {
 
-// A rule holds when every bound does; the first that holds decides. bytes is the whole message's size.
+inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
+inline constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
+
+enum class HostCount : std::uint8_t { any, one, several, shared };
+
+// A rule holds when every bound does; the first that holds decides.
 struct Rule {
-  Collective collective;
-  int max_ranks;
-  bool one_host;  // all ranks share a host
-  std::size_t max_bytes;
-  Algorithm algorithm;
+  Collective collective = Collective::all_reduce;
+  int max_ranks = kAnyRanks;
+  HostCount hosts = HostCount::any;   // one: all ranks share memory; shared: several hosts, fewer than ranks
+  std::size_t max_bytes = kAnyBytes;  // of the whole message
+  Order order = Order::canonical;     // any: holds for those calls alone that allow any order
+  Algorithm algorithm = Algorithm::automatic;
+  std::size_t chunk_bytes = 0;  // of a piece that a pipelining algorithm cuts the message into; 0: its default
+
+  bool is_for(int ranks, int host_count) const {
+    if (ranks > max_ranks) return false;
+    switch (hosts) {
+      case HostCount::any: return true;
+      case HostCount::one: return host_count <= 1;
+      case HostCount::several: return host_count > 1;
+      case HostCount::shared: return host_count > 1 && host_count < ranks;
+    }
+    return false;
+  }
+  bool holds(std::size_t bytes, Order allowed) const {
+    return bytes <= max_bytes && (order == Order::canonical || allowed == Order::any);
+  }
+  friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-std::span<const Rule> rules();
+// A value. Its rules keep the canonical order, but for calls that allow any, so no table can change a result.
+struct ChoiceTable {
+  std::vector<Rule> rules;
+  CostModel model;  // what they were made from; nothing at run time depends on it
 
-Algorithm choose(Collective collective, int ranks, int hosts, std::size_t bytes);
+  static const ChoiceTable& built_in();
+  friend bool operator==(const ChoiceTable&, const ChoiceTable&) = default;
+};
 
-// Pieces that a pipelining algorithm cuts a message of `bytes` into.
-int chunks_for(Collective collective, Algorithm algorithm, int ranks, std::size_t bytes);
+// The rules that concern one communicator. Where none of the table's holds, the built-in table's do.
+class Chooser {
+ public:
+  Chooser(const ChoiceTable& table, int ranks, int hosts);
+
+  // nullptr: there is no rule for the collective. The pointer is valid as long as the chooser.
+  const Rule* rule_for(Collective collective, std::size_t bytes, Order allowed) const;
+
+  // automatic where there is no rule.
+  Algorithm choose(Collective collective, std::size_t bytes, Order allowed) const;
+
+  // Pieces that a pipelining algorithm, chosen or asked for, cuts a message of `bytes` into.
+  int chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const;
+
+ private:
+  int ranks_;
+  std::array<std::vector<Rule>, 5> rules_;  // by collective
+};
+
+// Of the whole message.
+std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks);
+int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 
 }  // namespace tutti::runtime

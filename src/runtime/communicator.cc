@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/choose_text.h"
 #include "runtime/group.h"
 
 namespace tutti {
@@ -125,6 +126,8 @@ void Communicator::abort(const std::string& reason) {
 Algorithm Communicator::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
   return group_->choose(collective, count, dtype, order);
 }
+
+std::string Communicator::table() const { return runtime::to_text(group_->job().table()); }
 
 // --- collectives
 // ------------------------------------------------------------------------------------------------------------

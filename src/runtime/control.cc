@@ -20,12 +20,13 @@ using std::chrono::milliseconds;
 
 class Alone final : public Control {
  public:
-  Alone() {
+  explicit Alone(Announcement announcement) : announced_(std::move(announcement.text)) {
     members_[0].host_id = host_id();
     members_[0].pid = ::getpid();
   }
   const std::vector<Member>& members() const override { return members_; }
   int rank() const override { return 0; }
+  const std::string& announced() const override { return announced_; }
   void on_connection(OnConnection) override {}
   void connect(int, Path, std::uint64_t) override {}
   void on_notice(OnNotice) override {}
@@ -36,6 +37,7 @@ class Alone final : public Control {
 
  private:
   std::vector<Member> members_ = std::vector<Member>(1);
+  std::string announced_;
 };
 
 // --- what is wrong in itself
@@ -201,10 +203,17 @@ std::string Meeting::text() const {
   return all;
 }
 
-std::unique_ptr<Control> Control::join(const Settings& settings, Store* store) {
+std::unique_ptr<Control> Control::join(const Settings& settings, Store* store, Announcement announcement) {
   check(settings);
-  if (settings.size == 1) return std::make_unique<Alone>();
+  if (announcement.text.size() > kMostAnnouncedBytes)
+    announcement.trouble = "rank 0 has " + std::to_string(announcement.text.size()) + " bytes to announce, more than " +
+                           std::to_string(kMostAnnouncedBytes);
+  if (settings.size == 1) {
+    if (!announcement.trouble.empty()) throw join_error(ErrorCode::invalid_argument, 0, 0, announcement.trouble);
+    return std::make_unique<Alone>(std::move(announcement));
+  }
   Meeting meeting;
+  meeting.announcement = std::move(announcement);
   meeting.started = Clock::now();
   meeting.deadline = meeting.started + settings.join_timeout;
   if (!store)

@@ -72,14 +72,21 @@ class CallHistory {
   std::atomic<std::uint32_t> entered_{0}, completed_{0};
 };
 
+// What rank 0 has to say to all when they have joined.
+struct Announcement {
+  std::string text;     // at most kMostAnnouncedBytes; every rank has the same
+  std::string trouble;  // if not empty: why there can be no job; every rank is refused with it, once all have come
+};
+inline constexpr std::size_t kMostAnnouncedBytes = 256 << 10;
+
 class Control {
  public:
   // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
   // Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
   // size, a rank twice or out of range is told to every rank that has joined so far, not only to the offender. store ==
   // nullptr: meet at settings.master_address:master_port, or, with no secret, at an abstract Unix socket derived from
-  // uid and master_port, where the kernel vouches for the user.
-  static std::unique_ptr<Control> join(const Settings& settings, Store* store);
+  // uid and master_port, where the kernel vouches for the user. Rank 0's `announcement` counts, the others' is ignored.
+  static std::unique_ptr<Control> join(const Settings& settings, Store* store, Announcement announcement = {});
 
   // Says goodbye; rank 0 stays until all have left or connect_timeout has passed. No handler runs after it has
   // returned.
@@ -87,6 +94,7 @@ class Control {
 
   virtual const std::vector<Member>& members() const = 0;
   virtual int rank() const = 0;
+  virtual const std::string& announced() const = 0;  // the announcement's text
 
   // --- data connections. Between two ranks the higher one connects, the lower one accepts.
   // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.

@@ -88,7 +88,9 @@ void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduct
 
 void Hub::complete() {
   timer_.cancel();
-  const Table table{salt_, join_->members()};
+  const Announcement& announcement = meeting_.announcement;
+  if (!announcement.trouble.empty()) return refuse_all({ErrorCode::invalid_argument, 0, announcement.trouble}, kLinger);
+  const Table table{salt_, join_->members(), announcement.text};
   relay_.emplace(settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
   for (const auto& link : links_)
     if (link) link->send(table);

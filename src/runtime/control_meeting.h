@@ -17,6 +17,7 @@ struct Meeting {
   std::vector<Socket> listeners;  // rank 0: at `places`
   std::string secret;             // empty: the places are local, and the kernel vouches for the user
   Clock::time_point started, deadline;
+  Announcement announcement;  // rank 0's
 
   bool is_local() const { return places.front().is_local(); }
   std::string text() const;  // "node1:29500", all places

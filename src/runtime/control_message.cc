@@ -98,7 +98,7 @@ void fields(auto& archive, Of<Notice> auto& n) {
   archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last);
 }
 void fields(auto& archive, Of<Introduction> auto& i) { archive(i.member, i.size, i.timeout_ms, i.transport); }
-void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members); }
+void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
 void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message); }
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
 void fields(auto&, Of<Ping> auto&) {}

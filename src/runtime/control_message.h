@@ -29,6 +29,7 @@ struct Introduction {
 struct Table {
   Digest salt{};  // the key of data connections is HMAC(secret, salt): another for every job
   std::vector<Member> members;
+  std::string announced;  // by rank 0
 };
 
 // hub -> members: there will be no job.

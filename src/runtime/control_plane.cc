@@ -119,6 +119,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
 
 void Plane::joined(const Table& table) {
   members_ = table.members;
+  announced_ = table.announced;
   seat_.emplace(settings_.rank, settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
   for (Socket& listener : std::exchange(data_listeners_, {}))
     reception_.open(std::move(listener), {settings_.rank, settings_.size, "", data_key(table.salt), false, true});

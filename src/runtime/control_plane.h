@@ -27,6 +27,7 @@ class Plane final : public Control, public UplinkUser {
 
   const std::vector<Member>& members() const override { return members_; }
   int rank() const override { return settings_.rank; }
+  const std::string& announced() const override { return announced_; }
   void on_connection(OnConnection handler) override;
   void connect(int peer, Path path, std::uint64_t communicator) override;
   void on_notice(OnNotice handler) override;
@@ -75,6 +76,7 @@ class Plane final : public Control, public UplinkUser {
   std::vector<Socket> data_listeners_;  // until the join is complete
   std::optional<Seat> seat_;
   std::vector<Member> members_;
+  std::string announced_;
   std::promise<void> join_result_;
   bool join_over_ = false;
   bool leaving_ = false;

@@ -244,6 +244,7 @@ Settings settings_from(const Lookup& lookup) {
   settings.interface = env.text("TUTTI_INTERFACE").value_or("");
   read_ports(env, settings);
   settings.transport = env.text("TUTTI_TRANSPORT").value_or("auto");
+  settings.table = env.text("TUTTI_TABLE").value_or("");
   if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
     env.bad("TUTTI_TRANSPORT", "auto, shm or tcp");
   return settings;

@@ -12,6 +12,7 @@
 //   TUTTI_INTERFACE          name or address of the interface to listen on
 //   TUTTI_PORTS              first-last, the ports to listen on
 //   TUTTI_TRANSPORT          auto, shm or tcp
+//   TUTTI_TABLE              the file of a table of algorithms, read by rank 0 for all
 //
 // Launchers, the first that is recognised:
 //

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/choose.h"
-
 namespace tutti::runtime {
 namespace {
 
@@ -58,6 +56,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       members_(std::move(members)),
       rank_(rank),
       layout_(layout_of(*job_, members_)),
+      chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
       history_(std::make_shared<CallHistory>()) {}
 
@@ -94,9 +93,9 @@ int Group::local_rank_of(int job_rank) const {
 // --- calls
 // --------------------------------------------------------------------------------------------------------------
 
-Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order) const {
+Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
   const std::size_t total = total_count({.collective = collective, .count = count}, size());
-  return runtime::choose(collective, size(), layout_.hosts(), total * size_of(dtype));
+  return chooser_.choose(collective, total * size_of(dtype), order);
 }
 
 // The call with its algorithm chosen and its number to come.
@@ -138,7 +137,11 @@ const Plan& Group::plan_for(const Ask& ask) {
     last_plan_ = nullptr;
   }
   auto& plan = plans_[call.pack().word];
-  if (plan == nullptr) plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_);
+  if (plan == nullptr) {
+    const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
+    const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes, call.order);
+    plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks);
+  }
   last_ask_ = ask;
   last_plan_ = plan.get();
   return *plan;

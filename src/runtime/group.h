@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/call.h"
+#include "runtime/choose.h"
 #include "runtime/control.h"
 #include "runtime/job.h"
 #include "runtime/operation.h"
@@ -111,6 +112,7 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::vector<int> members_;
   const int rank_;
   Layout layout_;
+  const Chooser chooser_;
 
   std::uint32_t sequence_ = 0;
   std::uint32_t splits_ = 0;

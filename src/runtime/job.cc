@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "runtime/choose_text.h"
 #include "runtime/group.h"
 
 namespace tutti::runtime {
@@ -16,6 +17,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
 constexpr int kMostYields = 1000;
+
+// Rank 0's table, in the form that has no comments; or what is wrong with it, which all are to hear.
+Announcement table_to_announce(const Settings& settings) {
+  if (settings.rank != 0 || settings.table.empty()) return {};
+  try {
+    return {to_text(parse_table(read_table_file(settings.table), settings.table)), ""};
+  } catch (const Error& error) {
+    return {"", std::string(error.what()) + " (TUTTI_TABLE of rank 0)"};
+  }
+}
 
 }  // namespace
 
@@ -60,7 +71,9 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
     throw Error(ErrorCode::invalid_argument, "transport \"" + settings.transport + "\": must be auto, shm or tcp");
   std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
-  job->control_ = Control::join(settings, store);
+  job->control_ = Control::join(settings, store, table_to_announce(settings));
+  const std::string& announced = job->control_->announced();
+  job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
   job->find_hosts();
   Job* self = job.get();
   job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {

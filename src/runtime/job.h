@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/choose.h"
 #include "runtime/control.h"
 #include "transport/inproc/hub.h"
 #include "transport/inproc/transport.h"
@@ -53,6 +54,7 @@ class Job {
   int rank() const { return settings_.rank; }
   int size() const { return settings_.size; }
   const Settings& settings() const { return settings_; }
+  const ChoiceTable& table() const { return table_; }  // rank 0's, the same on every rank
   Control& control() { return *control_; }
   int host_of(int rank) const { return host_[rank]; }
   bool is_crowded() const { return crowded_; }
@@ -134,6 +136,7 @@ class Job {
   std::array<Transport*, 3> transports() const { return {shm_.get(), tcp_.get(), inproc_.get()}; }
 
   Settings settings_;
+  ChoiceTable table_;
   Sleeper sleeper_;
   std::unique_ptr<shm::Transport> shm_;
   std::unique_ptr<tcp::Transport> tcp_;

@@ -6,7 +6,7 @@ namespace {
 std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 bool is_well_formed(const Table& table, int size) {
-  if (static_cast<int>(table.members.size()) != size) return false;
+  if (static_cast<int>(table.members.size()) != size || table.announced.size() > kMostAnnouncedBytes) return false;
   for (int r = 0; r < size; ++r)
     if (table.members[static_cast<std::size_t>(r)].rank != r) return false;
   return true;

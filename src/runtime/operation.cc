@@ -96,9 +96,12 @@ std::size_t Operation::look(const PlanStep& step) {
 // Where the peers that get this result next can be written to directly, the result goes there in the same pass.
 void Operation::reserve_pushes(const PlanStep& step) {
   first_push_ = next_ + 1;
+  const PlanSource& only = plan_->sources[step.first_source];
+  const bool copies = step.source_count == 1 && only.peer == kLocal;
+  const std::byte* const source = copies ? at(step.space, step.offset) : nullptr;
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const PlanStep& send = plan_->steps[first_push_ + i];
-    workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes);
+    workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes, source);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include "runtime/choose.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -154,12 +153,10 @@ std::size_t total_count(const Call& call, int ranks) {
   return parts ? call.count * static_cast<std::size_t>(ranks) : call.count;
 }
 
-std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout) {
+std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
+                                int chunks) {
   const std::size_t total = total_count(call, layout.ranks());
-  const Message message{.root = call.root,
-                        .chunks = entry.pipelined ? chunks_for(call.collective, entry.algorithm, layout.ranks(),
-                                                               total * size_of(call.dtype))
-                                                  : 1};
+  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks : 1};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   const Places places(schedule, partition, call.dtype);

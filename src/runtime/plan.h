@@ -71,7 +71,9 @@ struct Plan {
   std::size_t most_sources = 0, most_pushes = 0;
 };
 
-// Throws Error{invalid_argument} where the algorithm does not take the layout.
-std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout);
+// chunks: of a slice, where the algorithm pipelines. Throws Error{invalid_argument} where the algorithm does not take
+// the layout.
+std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
+                                int chunks = 1);
 
 }  // namespace tutti::runtime

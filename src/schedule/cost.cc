@@ -1,38 +1,15 @@
 #include "schedule/cost.h"
 
 #include <algorithm>
-#include <deque>
-#include <optional>
 
-#include "schedule/claimed_messages.h"
+#include "schedule/cost_state.h"
 #include "schedule/partition.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-struct Message {
-  std::size_t bytes = 0;
-  std::optional<double> arrives, posted, taken;  // us
-};
-
-struct Channel {
-  std::deque<Message> messages;
-  std::vector<Message*> sent, posted;
-  ClaimedMessages claimed;
-  Message& at(std::size_t number) {
-    while (messages.size() <= number) messages.emplace_back();
-    return messages[number];
-  }
-};
-
-struct Rank {
-  std::size_t step = 0;
-  double now = 0, link_free = 0;
-  std::vector<Message*> claimed;  // the messages of the reduce it stands at
-  std::size_t bytes_sent = 0, bytes_received = 0, bytes_between_hosts = 0;
-  int messages_sent = 0;
-};
+using namespace cost_state;
 
 // Every rank runs its steps as soon as it can: a discrete simulation without a queue of events, as matching is by order
 // alone.
@@ -46,7 +23,9 @@ class Simulation {
         element_bytes_(element_bytes),
         accumulation_bytes_(accumulation_bytes),
         ranks_(schedules.size()),
-        channels_(schedules.size() * schedules.size()) {
+        channels_(schedules.size() * schedules.size()),
+        here_(layout.hosts()) {
+    for (const int host : layout.host) ++here_[host];
     partition_.count = count;
     partition_.slices = schedules.empty() ? 1 : schedules[0].slices;
     partition_.chunks = schedules.empty() ? 1 : schedules[0].chunks;
@@ -61,6 +40,7 @@ class Simulation {
           progress = true;
         }
     }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) take_rest(rank);
   }
 
   Cost cost() const;
@@ -68,12 +48,13 @@ class Simulation {
  private:
   bool advance(int rank) {
     const Step& step = schedules_[rank].steps[ranks_[rank].step];
+    if (step.kind != StepKind::send) ranks_[rank].reduced = nullptr;
     switch (step.kind) {
       case StepKind::send: send(rank, step); return true;
       case StepKind::receive: receive(rank, step); return true;
       case StepKind::reduce: return reduce(rank, step);
-      case StepKind::wait_send: return wait(rank, channel(rank, step.peer).sent, step.message);
-      case StepKind::wait_receive: return wait(rank, channel(step.peer, rank).posted, step.message);
+      case StepKind::wait_send: return wait(rank, channel(rank, step.peer).sent, step.message, false);
+      case StepKind::wait_receive: return wait(rank, channel(step.peer, rank).posted, step.message, true);
     }
     return false;
   }
@@ -81,14 +62,42 @@ class Simulation {
   void send(int rank, const Step& step);
   void receive(int rank, const Step& step);
   bool reduce(int rank, const Step& step);
+  double await_claimed(int rank);
+  double crowded_us(double us) const;
+  bool is_crowded(int host) const { return model_.cores > 0 && here_[host] > model_.cores; }
+  double turn_us(int rank, const LinkCost& link) const { return is_crowded(layout_.host[rank]) ? link.switch_us : 0; }
 
-  bool wait(int rank, const std::vector<Message*>& lent, std::size_t count) {
-    const std::span awaited = std::span(lent).first(std::min(count, lent.size()));
+  bool wait(int rank, const std::vector<Message*>& lent, std::size_t count, bool receives) {
+    const std::span<Message* const> awaited = std::span(lent).first(std::min(count, lent.size()));
     if (awaited.size() < count ||
         !std::ranges::all_of(awaited, [](const Message* message) { return message->taken.has_value(); }))
       return false;
-    for (const Message* message : awaited) ranks_[rank].now = std::max(ranks_[rank].now, *message->taken);
+    for (Message* message : awaited) {
+      ranks_[rank].wait_until(*message->taken, turn_us(rank, *message->link));
+      if (receives && !message->received) take(rank, *message);
+    }
     return true;
+  }
+
+  // What a message costs its receiver is the end of its way: it has not arrived before.
+  void take(int rank, Message& message) {
+    message.received = true;
+    Rank& self = ranks_[rank];
+    const double busy = message.link->busy.at(static_cast<double>(message.bytes));
+    self.now = std::max(self.now, self.occupy(*message.taken - busy, busy));
+  }
+
+  // A schedule ends when all that it lent has been given back, without a step that says so.
+  void take_rest(int rank) {
+    std::vector<Message*> rest;
+    for (int peer = 0; peer < layout_.ranks(); ++peer)
+      for (Message* message : channel(peer, rank).posted)
+        if (message->taken && !message->received) rest.push_back(message);
+    std::ranges::sort(rest, {}, [](const Message* message) { return *message->taken; });
+    for (Message* message : rest) {
+      ranks_[rank].wait_until(*message->taken, turn_us(rank, *message->link));
+      take(rank, *message);
+    }
   }
 
   static void complete(Message& message) {
@@ -107,6 +116,8 @@ class Simulation {
   Partition partition_;
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;
+  std::vector<int> here_;  // ranks, by host
+  std::size_t messages_between_hosts_ = 0;
 };
 
 void Simulation::send(int rank, const Step& step) {
@@ -116,16 +127,22 @@ void Simulation::send(int rank, const Step& step) {
   to.sent.push_back(&message);
   message.bytes = bytes(step.region);
   const bool remote = layout_.host[rank] != layout_.host[step.peer];
-  const double busy =
-      (remote ? model_.remote_alpha_us : model_.alpha_us) +
-      static_cast<double>(message.bytes) * (remote ? model_.remote_beta_us_per_byte : model_.beta_us_per_byte);
-  self.link_free = std::max(self.now, self.link_free) + busy;
-  message.arrives = self.link_free;
+  message.link = remote ? &model_.remote : &model_.local;
+  const double size = static_cast<double>(message.bytes), busy = message.link->busy.at(size);
+  if (self.reduced != nullptr && self.reduced->region == step.region && message.link->in_pieces) {
+    // The pass that combines writes to the peer as well: it is written once more, but not read.
+    self.now = self.occupy(self.now, busy / 2);
+    message.arrives = std::max(self.now + message.link->arrival.at(std::min(size, kPieceBytes)) - busy / 2,
+                               self.reduce_began + message.link->arrival.at(size));
+  } else {
+    message.arrives = self.occupy(self.now, busy) - busy + message.link->arrival.at(size);
+  }
   complete(message);
   self.bytes_sent += message.bytes;
-  if (remote) self.bytes_between_hosts += message.bytes;
   self.messages_sent += 1;
   ranks_[step.peer].bytes_received += message.bytes;
+  messages_between_hosts_ += remote ? 1 : 0;
+  self.bytes_between_hosts += remote ? message.bytes : 0;
 }
 
 void Simulation::receive(int rank, const Step& step) {
@@ -150,16 +167,57 @@ bool Simulation::reduce(int rank, const Step& step) {
     }
     self.claimed.push_back(message);
   }
-  std::size_t read = 0;
+  std::size_t read = 0, longest = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    read += self.claimed[i] ? self.claimed[i]->bytes : bytes(sources[i].region);
-    if (self.claimed[i]) self.now = std::max(self.now, *self.claimed[i]->arrives);
+    const std::size_t size = self.claimed[i] ? self.claimed[i]->bytes : bytes(sources[i].region);
+    read += size;
+    if (self.claimed[i]) longest = std::max(longest, size);
   }
-  self.now += static_cast<double>(read) * model_.gamma_us_per_byte;
+  const double us = model_.reduce.at(static_cast<double>(read));
+  const double last = await_claimed(rank);
+  self.reduce_began = std::max(self.now, self.free);
+  self.now = self.occupy(self.now, us);
+  // Behind the last message's arrival its last piece is still to be combined.
+  const double piece = longest == 0 ? 1 : std::min(1.0, kPieceBytes / static_cast<double>(longest));
+  self.now = self.free = std::max(self.now, last + us * piece);
+  self.bytes_reduced += read;
   for (Message* message : self.claimed)
     if (message) message->taken = self.now;
   self.claimed.clear();
+  self.reduced = &step;
   return true;
+}
+
+// Until every message that the reduce takes has begun to be here. Returns when the last one has arrived. What lies in
+// shared memory is combined where it is: the receiver pays for looking at it alone.
+double Simulation::await_claimed(int rank) {
+  Rank& self = ranks_[rank];
+  std::vector<const Message*> messages;
+  for (const Message* message : self.claimed)
+    if (message) messages.push_back(message);
+  std::ranges::sort(messages, {}, [](const Message* message) { return *message->arrives; });
+  double last = 0;
+  for (const Message* message : messages) {
+    const double size = static_cast<double>(message->bytes);
+    const auto& [arrival, busy, in_pieces, switch_us] = *message->link;
+    const double ready =
+        in_pieces ? *message->arrives - arrival.at(size) + arrival.at(std::min(size, kPieceBytes)) : *message->arrives;
+    const double cost = busy.at(in_pieces ? 0 : size);
+    self.wait_until(ready, turn_us(rank, *message->link));
+    self.now = std::max(self.now, self.occupy(ready - cost, cost));
+    last = std::max(last, *message->arrives);
+  }
+  return last;
+}
+
+// Ranks that share cores end no sooner than these have done the work of all, and turned from one to the other.
+double Simulation::crowded_us(double us) const {
+  std::vector<double> work(here_.size());
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    work[layout_.host[rank]] += ranks_[rank].work + ranks_[rank].switching;
+  for (std::size_t host = 0; host < work.size(); ++host)
+    if (is_crowded(static_cast<int>(host))) us = std::max(us, work[host] / model_.cores);
+  return us;
 }
 
 Cost Simulation::cost() const {
@@ -175,6 +233,7 @@ Cost Simulation::cost() const {
     cost.us = std::max(cost.us, self.now);
     cost.max_bytes_sent = std::max(cost.max_bytes_sent, self.bytes_sent);
     cost.max_bytes_received = std::max(cost.max_bytes_received, self.bytes_received);
+    cost.max_bytes_reduced = std::max(cost.max_bytes_reduced, self.bytes_reduced);
     cost.max_bytes_between_hosts = std::max(cost.max_bytes_between_hosts, self.bytes_between_hosts);
     cost.bytes_between_hosts += self.bytes_between_hosts;
     cost.max_messages_sent = std::max(cost.max_messages_sent, self.messages_sent);
@@ -183,10 +242,21 @@ Cost Simulation::cost() const {
   }
   for (const Channel& channel : channels_)
     for (const Message& message : channel.messages) cost.us = std::max(cost.us, message.taken.value_or(0));
+  cost.us = crowded_us(cost.us);
+  cost.messages_between_hosts = messages_between_hosts_;
   return cost;
 }
 
 }  // namespace
+
+double CostCurve::at(double bytes) const {
+  if (points.empty()) return 0;
+  if (points.size() == 1 || bytes <= points.front().bytes) return points.front().us;
+  auto to = std::ranges::lower_bound(points, bytes, {}, &Point::bytes);
+  if (to == points.end()) --to;
+  const Point &a = *(to - 1), &b = *to;
+  return std::max(0.0, a.us + (b.us - a.us) * (bytes - a.bytes) / (b.bytes - a.bytes));
+}
 
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model) {

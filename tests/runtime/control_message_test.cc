@@ -23,7 +23,7 @@ std::vector<ControlMessage> one_of_each() {
   Digest salt;
   salt.fill(std::byte{0xa5});
   return {Introduction{member_of(5), 8, 600'000, "auto"},
-          Table{salt, {member_of(0), member_of(1)}},
+          Table{salt, {member_of(0), member_of(1)}, "what rank 0 says"},
           Refusal{ErrorCode::invalid_argument, -1, "no"},
           Waiting{"ranks 1 and 2"},
           Ping{},

@@ -148,6 +148,7 @@ TEST(Env, GoodValuesAreTaken) {
                                         {"TUTTI_JOIN_TIMEOUT", "7"},
                                         {"TUTTI_INTERFACE", "eth0"},
                                         {"TUTTI_PORTS", "29600-29699"},
+                                        {"TUTTI_TABLE", "my.table"},
                                         {"TUTTI_TRANSPORT", "tcp"}}));
   EXPECT_EQ(s.master_address, "::1");
   EXPECT_EQ(s.master_port, 5);
@@ -159,6 +160,8 @@ TEST(Env, GoodValuesAreTaken) {
   EXPECT_EQ(s.port_first, 29600);
   EXPECT_EQ(s.port_last, 29699);
   EXPECT_EQ(s.transport, "tcp");
+  EXPECT_EQ(s.table, "my.table");
+  EXPECT_EQ(read(kTutti).table, "");
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PORTS", "7"}})).port_last, 7);
 }
 

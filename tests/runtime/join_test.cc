@@ -93,6 +93,14 @@ TEST(Joiner, RefusesATableThatMakesNoSense) {
   }
 }
 
+TEST(Joiner, RefusesAnAnnouncementBeyondItsBound) {
+  Joiner joiner(1, 2);
+  joiner.received(Table{
+      {}, {introduction_of(0, 2).member, introduction_of(1, 2).member}, std::string(kMostAnnouncedBytes + 1, 'x')});
+  EXPECT_FALSE(joiner.table());
+  EXPECT_TRUE(joiner.error());
+}
+
 TEST(Joiner, EndsWithTheHubsRefusal) {
   Joiner joiner(1, 2);
   joiner.received(Refusal{ErrorCode::invalid_argument, 7, "rank 7 is outside"});

@@ -11,11 +11,21 @@
 namespace tutti {
 namespace {
 
-constexpr CostModel kModel{.alpha_us = 1,
-                           .beta_us_per_byte = 0.01,
-                           .gamma_us_per_byte = 0.001,
-                           .remote_alpha_us = 10,
-                           .remote_beta_us_per_byte = 0.1};
+const CostModel kModel{.local = LinkCost::line(1, 0.01, true),
+                       .remote = LinkCost::line(10, 0.1, false),
+                       .reduce = CostCurve::line(0, 0.001)};
+
+TEST(CostCurve, IsStraightBetweenPointsAndGoesOnBeyondThem) {
+  const CostCurve curve{{{64, 1}, {1024, 2}, {2048, 6}}};
+  EXPECT_DOUBLE_EQ(curve.at(0), 1);
+  EXPECT_DOUBLE_EQ(curve.at(64), 1);
+  EXPECT_DOUBLE_EQ(curve.at(544), 1.5);
+  EXPECT_DOUBLE_EQ(curve.at(1024), 2);
+  EXPECT_DOUBLE_EQ(curve.at(4096), 14);
+  EXPECT_DOUBLE_EQ(CostCurve{}.at(100), 0);
+  EXPECT_DOUBLE_EQ((CostCurve{{{8, 3}}}.at(1e9)), 3);
+  EXPECT_DOUBLE_EQ((CostCurve{{{0, 3}, {10, 1}}}.at(1e9)), 0) << "noise must not make a message earn time";
+}
 
 TEST(Cost, OfTwoShotOnTwoRanksIsItsFormula) {
   const Example example = two_shot(Layout::of(2), 1);
@@ -74,7 +84,9 @@ TEST(Cost, PipeliningAChainPaysOffForLongMessagesOnly) {
 
 TEST(Cost, OneRankSendsOneMessageAtATime) {
   const Example example = direct_reduce_scatter(4);
-  const Cost cost = price(example.schedules, example.layout, 4000, 4, 4, kModel);
+  CostModel model = kModel;
+  model.local.in_pieces = false;
+  const Cost cost = price(example.schedules, example.layout, 4000, 4, 4, model);
   EXPECT_DOUBLE_EQ(cost.us, 3 * (1 + 4000 * 0.01) + 4 * 4000 * 0.001);
 }
 
@@ -87,6 +99,49 @@ TEST(Cost, ASchedulesThatDoesNotEndHasNoPrice) {
 TEST(Cost, OfNothingIsLatencyAlone) {
   const Example example = recursive_doubling(8);
   EXPECT_DOUBLE_EQ(price(example.schedules, example.layout, 0, 4, 4, kModel).us, 3);
+}
+
+TEST(Cost, SendingAndReceivingShareARanksCore) {
+  CostModel model = kModel;
+  model.local = {CostCurve::line(10, 0), CostCurve::line(8, 0), true};
+  const Example example = dissemination(2);
+  // Its own message until 8, the other's, which has come at 10, until 16.
+  EXPECT_DOUBLE_EQ(price(example.schedules, example.layout, 0, 4, 4, model).us, 16);
+}
+
+TEST(Cost, WhatComesInPiecesIsCombinedAsItComes) {
+  CostModel model = kModel;
+  const std::size_t count = 1 << 20;
+  const Example example = direct_reduce_scatter(2);
+  const double as_it_comes = price(example.schedules, example.layout, count, 4, 4, model).us;
+  model.local.in_pieces = false;
+  EXPECT_LT(as_it_comes, price(example.schedules, example.layout, count, 4, 4, model).us - 1000);
+}
+
+TEST(Cost, RanksThatShareCoresWaitForThemAndForTheirTurns) {
+  CostModel model = kModel;
+  const Example example = recursive_doubling(8);
+  const double alone = price(example.schedules, example.layout, 1000, 4, 4, model).us;
+  model.local.switch_us = 100;
+  model.cores = 8;
+  EXPECT_DOUBLE_EQ(price(example.schedules, example.layout, 1000, 4, 4, model).us, alone);
+  model.cores = 2;
+  // Each of the eight waits three times, one after the other; the two cores turn for all of them.
+  EXPECT_GE(price(example.schedules, example.layout, 1000, 4, 4, model).us, alone + 100 * 3);
+  EXPECT_GE(price(example.schedules, example.layout, 1000, 4, 4, model).us, 100 * 8 * 3 / 2);
+  model.local.switch_us = 0;
+  model.cores = 1;
+  EXPECT_GT(price(example.schedules, example.layout, 1000, 4, 4, model).us, alone * 3);
+}
+
+TEST(Cost, CountsWhatCrossesBetweenHosts) {
+  Example example = two_shot(Layout::of(4), 1);
+  example.layout.host = {0, 0, 1, 1};
+  const Cost cost = price(example.schedules, example.layout, 4000, 4, 4, kModel);
+  EXPECT_EQ(cost.messages_between_hosts, 2 * 8u);
+  EXPECT_EQ(cost.bytes_between_hosts, 16 * 4000u);
+  EXPECT_EQ(cost.max_bytes_between_hosts, 4 * 4000u);
+  EXPECT_EQ(cost.max_bytes_reduced, 4 * 4000u);
 }
 
 }  // namespace

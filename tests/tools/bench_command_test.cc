@@ -125,12 +125,14 @@ TEST(BenchTable, BandwidthsAreThoseOfNcclTests) {
 
 TEST(BenchTable, AJsonRowHasTheNamesThatScriptsRelyOn) {
   const BenchOptions options = parsed({"all_reduce", "--transport", "shm", "--order", "any"});
-  BenchRow row{.algorithm = Algorithm::ring, .bytes = 1024, .us = 2.5, .limit_us = 2, .wrong = 0, .hash = 0xabc};
+  BenchRow row{
+      .algorithm = Algorithm::ring, .bytes = 1024, .us = 2.5, .limit_us = 2, .wrong = 0, .hash = 0xabc, .table = 0xdef};
   const auto json = nlohmann::json::parse(json_row(row, options, 2));
   EXPECT_EQ(json,
             nlohmann::json::parse(R"({"collective":"all_reduce","transport":"shm","algorithm":"ring","order":"any",
     "ranks":2,"dtype":"float32","op":"sum","bytes":1024,"us":2.5,"algbw_gbs":0.4096,"busbw_gbs":0.4096,"limit_us":2.0,
-    "wrong":0,"hash":"0000000000000abc"})"));
+    "wrong":0,"hash":"0000000000000abc",
+    "table":"0000000000000def"})"));
   row.limit_us.reset();
   row.wrong.reset();
   EXPECT_TRUE(nlohmann::json::parse(json_row(row, options, 2))["limit_us"].is_null());

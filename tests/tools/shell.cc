@@ -25,7 +25,8 @@ std::string content_of(const std::filesystem::path& path) {
 pid_t start(const std::string& command) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  for (const char* name : {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_MASTER", "TUTTI_SECRET", "TUTTI_SECRET_FILE"})
+  for (const char* name :
+       {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_MASTER", "TUTTI_SECRET", "TUTTI_SECRET_FILE", "TUTTI_TABLE"})
     unsetenv(name);
   setenv("TUTTI", TUTTI_PROGRAM, 1);
   execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "limit.h"
+#include "runtime/choose_text.h"
 #include "tutti/error.h"
 
 namespace tutti::tools {
@@ -38,6 +39,7 @@ void BenchMemory::Free::operator()(std::byte* memory) const { std::free(memory);
 
 Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count)
     : world_(world), options_(options), expectation_(options, world.size()) {
+  table_ = runtime::hash_of(runtime::parse_table(world.table(), "the table"));
   const std::size_t whole = max_count * size_of(options.dtype) * parts_of(options.collective, world.size());
   for (BenchMemory& memory : memory_) memory = BenchMemory(world, whole, options.symmetric);
 }
@@ -92,6 +94,7 @@ BenchRow Bench::measure(std::size_t count) {
   row.algorithm = options_.algorithm != Algorithm::automatic
                       ? options_.algorithm
                       : world_.choose(options_.collective, count, options_.dtype, options_.order);
+  row.table = table_;
   row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
   if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
   prepare();

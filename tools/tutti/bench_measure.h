@@ -57,6 +57,7 @@ class Bench {
   Communicator& world_;
   const BenchOptions& options_;
   Expectation expectation_;
+  std::uint64_t table_;  // its hash
   BenchMemory memory_[2];
 
   // The message aimed at.

@@ -92,6 +92,7 @@ std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks
   json["limit_us"] = row.limit_us ? nlohmann::ordered_json(rounded(*row.limit_us)) : nullptr;
   json["wrong"] = row.wrong ? nlohmann::ordered_json(*row.wrong) : nullptr;
   json["hash"] = fmt::format("{:016x}", row.hash);
+  json["table"] = fmt::format("{:016x}", row.table);
   return json.dump() + "\n";
 }
 

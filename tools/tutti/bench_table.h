@@ -18,6 +18,7 @@ struct BenchRow {
   std::optional<double> limit_us;
   std::optional<std::uint64_t> wrong;  // elements over all ranks; nothing where it cannot be told
   std::uint64_t hash = 0;              // of the results; see Bench::measure
+  std::uint64_t table = 0;             // hash of the table by which algorithms are chosen
 };
 
 // GB/s as in nccl-tests, GB being 10^9 bytes: the message over the time, and what the busiest link of a rank then

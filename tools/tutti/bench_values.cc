@@ -90,9 +90,11 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is no {} by {}", to_string(options.collective), to_string(algorithm)));
   }
-  const int chunks = entry->pipelined ? runtime::chunks_for(options.collective, entry->algorithm, ranks,
-                                                            total * size_of(options.dtype))
-                                      : 1;
+  // However many there are of them: all chunks of a slice are combined alike.
+  const int chunks = entry->pipelined
+                         ? runtime::chunks_of(total * size_of(options.dtype),
+                                              runtime::default_chunk_bytes(options.collective, algorithm, ranks))
+                         : 1;
   const Layout layout = Layout::of(ranks);
   const auto schedules = build_all(*entry, layout, {.root = options.root, .chunks = chunks});
   const Proof proof = verify(schedules, layout, {options.collective, options.root, options.order});

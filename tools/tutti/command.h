@@ -32,5 +32,6 @@ Subcommand add_run(CLI::App& app);    // run.cc
 Subcommand add_bench(CLI::App& app);  // bench.cc
 Subcommand add_train(CLI::App& app);  // train.cc
 Subcommand add_plan(CLI::App& app);   // plan.cc
+Subcommand add_tune(CLI::App& app);   // tune.cc
 
 }  // namespace tutti::tools

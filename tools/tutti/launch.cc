@@ -1,13 +1,11 @@
 #include "launch.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "command.h"
 #include "guardian.h"
 #include "host.h"
+#include "reserved_port.h"
 
 namespace tutti::tools {
 namespace {
@@ -52,33 +51,6 @@ std::string random_secret() {
   for (const unsigned char byte : bytes) hex += fmt::format("{:02x}", byte);
   return hex;
 }
-
-// A port of the loopback that no one else gets as long as this lives. Rank 0 can still listen on it: it, too, sets
-// SO_REUSEADDR, and the reservation only binds and never listens.
-class ReservedPort {
- public:
-  ReservedPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int yes = 1;
-    setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (bind(fd_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      throw std::runtime_error(fmt::format("no port of 127.0.0.1 is free: {}", strerror(errno)));
-    }
-    port_ = ntohs(address.sin_port);
-  }
-  ~ReservedPort() { close(fd_); }
-  ReservedPort(const ReservedPort&) = delete;
-  ReservedPort& operator=(const ReservedPort&) = delete;
-  int port() const { return port_; }
-
- private:
-  int fd_;
-  int port_ = 0;
-};
 
 std::string endpoint(const std::string& address, int port) {
   const bool ipv6 = address.find(':') != std::string::npos;

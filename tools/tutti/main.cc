@@ -66,10 +66,8 @@ int main(int argc, char** argv) {
   CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
   app.require_subcommand(0, 1);
   const Subcommand commands[] = {
-      tutti::tools::add_run(app),
-      tutti::tools::add_bench(app),
-      tutti::tools::add_train(app),
-      tutti::tools::add_plan(app),
+      tutti::tools::add_run(app),  tutti::tools::add_bench(app), tutti::tools::add_train(app),
+      tutti::tools::add_plan(app), tutti::tools::add_tune(app),
   };
   const auto given = [&]() -> const Subcommand* {
     for (const Subcommand& command : commands) {
@@ -85,6 +83,7 @@ int main(int argc, char** argv) {
     const std::string who = given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti";
     return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
   }
-  if (given() == nullptr) return complain("tutti", "say what to do: run, bench, train or plan. Try tutti --help.", 2);
+  if (given() == nullptr)
+    return complain("tutti", "say what to do: run, bench, train, plan or tune. Try tutti --help.", 2);
   return run(*given());
 }

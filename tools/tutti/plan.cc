@@ -1,20 +1,24 @@
 // tutti plan ring -n 4: prints the schedules of an algorithm, proves them, prices them, and shows them run.
+// tutti plan --explain all_reduce -n 4: which algorithm a call would use, and why.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 
 #include "collectives/catalogue.h"
-#include "collectives/hosts.h"
 #include "command.h"
+#include "explain.h"
+#include "runtime/choose_text.h"
 #include "schedule/cost.h"
 #include "schedule/text.h"
 #include "schedule/verify.h"
+#include "tutti/settings.h"
 #include "watch.h"
 
 namespace tutti::tools {
@@ -25,7 +29,7 @@ constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
 struct Options {
-  std::string algorithm;
+  std::string algorithm;   // of --explain: the collective
   std::string collective;  // empty: all_reduce, or the one that has the algorithm
   int ranks = 4;
   int root = 0;
@@ -34,7 +38,9 @@ struct Options {
   std::vector<int> hosts;   // by rank; or their number alone; empty: one
   std::uint64_t bytes = 1 << 20;
   int rank = -1;  // whose schedule to print; -1: all
-  bool verify = false, cost = false, watch = false, json = false;
+  bool verify = false, cost = false, watch = false, explain = false, json = false;
+  std::string order = "canonical";  // of --explain
+  std::string table_file;           // empty: TUTTI_TABLE, or the built-in table
 };
 
 // An algorithm for given ranks.
@@ -67,30 +73,47 @@ const AlgorithmEntry& find_entry(const Options& options) {
       fmt::format("there is no {} {}; there are {}", to_string(*collective), options.algorithm, names_in_catalogue()));
 }
 
+// The table of --table or TUTTI_TABLE, and its name.
+std::pair<runtime::ChoiceTable, std::string> table_of(const Options& options) {
+  const std::string path = options.table_file.empty() ? Settings::from_env().table : options.table_file;
+  if (path.empty()) return {runtime::ChoiceTable::built_in(), "the built-in table"};
+  return {runtime::parse_table(runtime::read_table_file(path), path), path};
+}
+
 // Consecutive ranks share a host where only the number of hosts is given, and hosts are as even as can be.
 std::vector<int> hosts_by_rank(const Options& options, int ranks) {
-  if (options.hosts.size() > 1) return options.hosts;
   const int hosts = options.hosts.empty() ? 1 : options.hosts.front();
-  if (hosts < 1 || hosts > ranks) throw UsageError(fmt::format("--hosts {} is outside [1, {}]", hosts, ranks));
+  if (options.hosts.size() < 2 && (hosts < 1 || hosts > ranks))
+    throw UsageError(fmt::format("--hosts {} is outside [1, {}]", hosts, ranks));
   std::vector<int> host;
-  for (int rank = 0; rank < ranks; ++rank) host.push_back(rank * hosts / ranks);
+  std::map<int, int> numbers;  // in the order of their first ranks, as a communicator numbers them
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int given = options.hosts.size() < 2 ? rank * hosts / ranks : options.hosts[static_cast<std::size_t>(rank)];
+    host.push_back(numbers.try_emplace(given, static_cast<int>(numbers.size())).first->second);
+  }
   return host;
 }
 
-Planned plan(const Options& options) {
-  const AlgorithmEntry& entry = find_entry(options);
+Layout layout_of(const Options& options) {
   int ranks = options.ranks;
   if (options.hosts.size() > 1) ranks = static_cast<int>(options.hosts.size());
   if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
   if (options.hosts.size() > 1 && static_cast<int>(options.hosts.size()) != ranks)
     throw UsageError(fmt::format("--hosts says where {} ranks are, --leaves has {}", options.hosts.size(), ranks));
   if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  Layout layout = Layout::of(ranks);
+  layout.host = hosts_by_rank(options, ranks);
+  for (std::size_t rank = 0; rank < options.leaves.size(); ++rank)
+    layout.first_leaf[rank + 1] = layout.first_leaf[rank] + options.leaves[rank];
+  return layout;
+}
+
+Planned plan(const Options& options) {
+  const AlgorithmEntry& entry = find_entry(options);
+  const Layout layout = layout_of(options);
+  const int ranks = layout.ranks();
   if (options.rank >= ranks) throw UsageError(fmt::format("--rank {} is outside [0, {})", options.rank, ranks));
-  Planned planned{&entry, Layout::of(ranks), {}, {}};
-  planned.layout.host = hosts_by_rank(options, ranks);
-  for (std::size_t rank = 0; rank < options.leaves.size(); ++rank) {
-    planned.layout.first_leaf[rank + 1] = planned.layout.first_leaf[rank] + options.leaves[rank];
-  }
+  Planned planned{&entry, layout, {}, {}};
   // What is claimed is what is to be proven; that of no more than two leaves, any order is the canonical one.
   const bool canonical = entry.canonical || planned.layout.leaves() <= 2;
   planned.goal = {entry.collective, options.root, canonical ? Order::canonical : Order::any};
@@ -145,24 +168,26 @@ std::string describe(const Proof& proof, const Planned& planned) {
 Cost cost_of(const Planned& planned, const Options& options) {
   const std::size_t element = size_of(DType::float32);
   return price(planned.schedules, planned.layout, options.bytes / element, element,
-               accumulation_size_of(DType::float32), {});
+               accumulation_size_of(DType::float32), table_of(options).first.model);
 }
 
 std::string describe(const Cost& cost, const Planned& planned, const Options& options) {
-  const CostModel model;
-  const int hosts = Hosts(planned.layout).count();
+  const auto [table, name] = table_of(options);
+  const CostModel& model = table.model;
+  const bool several = planned.layout.hosts() > 1;
   std::string text = fmt::format(
-      "price of {} bytes of float32: {:.2f} us on {}, were a message {} us, a byte sent {} us and a byte combined {} "
-      "us\n",
-      options.bytes, cost.us, hosts == 1 ? "one host" : fmt::format("{} hosts", hosts), model.alpha_us,
-      model.beta_us_per_byte, model.gamma_us_per_byte);
-  if (hosts > 1)
-    text += fmt::format("  between hosts a message {} us and a byte {} us\n", model.remote_alpha_us,
-                        model.remote_beta_us_per_byte);
+      "price of {} bytes of float32: {:.2f} us on {}, by the parameters of {}:\n  a message of 8 bytes {:.2f} us, of "
+      "1M "
+      "{:.0f}, to combine 1M {:.0f}\n",
+      options.bytes, cost.us, several ? fmt::format("{} hosts", planned.layout.hosts()) : "one host", name,
+      model.local.arrival.at(8), model.local.arrival.at(1 << 20), model.reduce.at(1 << 20));
+  if (several)
+    text += fmt::format("  between hosts a message of 8 bytes {:.2f} us, of 1M {:.0f}\n", model.remote.arrival.at(8),
+                        model.remote.arrival.at(1 << 20));
   text += fmt::format(
       "  the busiest rank sends {} messages of together {} bytes and receives {} bytes; scratch: {} bytes\n",
       cost.max_messages_sent, cost.max_bytes_sent, cost.max_bytes_received, cost.scratch_bytes);
-  if (hosts > 1)
+  if (several)
     text += fmt::format("  between hosts the busiest rank sends {} bytes, all ranks together {} bytes\n",
                         cost.max_bytes_between_hosts, cost.bytes_between_hosts);
   return text;
@@ -206,7 +231,20 @@ void print_json(const Planned& planned, const Options& options, const Proof* pro
   fmt::print("{}\n", last.dump());
 }
 
+int run_explain(const Options& options) {
+  const auto collective = parse_collective(options.algorithm);
+  if (!collective)
+    throw UsageError(
+        fmt::format("there is no collective {}; --explain takes one, not an algorithm", options.algorithm));
+  const auto [table, name] = table_of(options);
+  const Question question{*collective, layout_of(options), *collective == Collective::barrier ? 0 : options.bytes,
+                          *parse_order(options.order)};
+  fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
+  return 0;
+}
+
 int run_plan(const Options& options) {
+  if (options.explain) return run_explain(options);
   const Planned planned = plan(options);
   const bool prove = options.verify || options.watch;
   const Proof proof = prove ? verify(planned.schedules, planned.layout, planned.goal) : Proof{};
@@ -231,7 +269,8 @@ Subcommand add_plan(CLI::App& app) {
   CLI::App* parser =
       app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
   auto options = std::make_shared<Options>();
-  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …")->required();
+  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …; a collective with --explain")
+      ->required();
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
   parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
   parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
@@ -250,6 +289,10 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--verify", options->verify, "prove it");
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
+  parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
+  parser->add_option("--order", options->order, "with --explain: that the call allows")
+      ->check(CLI::IsMember({"canonical", "any"}));
+  parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");
   parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
   return {parser, [options] { return run_plan(*options); }};
 }

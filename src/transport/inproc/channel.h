@@ -23,7 +23,7 @@ class Channel final : public tutti::Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
   std::uint64_t sent() override;
-  std::byte* reserve(const Tag& tag, std::size_t bytes) override;
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override;
   void commit(const Tag& tag) override;
   void check_reserved() override;
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;

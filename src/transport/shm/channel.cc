@@ -142,6 +142,13 @@ void Channel::throw_if_withdrawn() const {
     throw ChannelClosed{peer_, "it gave the call up and took its memory back"};
 }
 
+// Symmetric memory is lent though the peer may have said where it wants the message: who copies should be the same each
+// time, for the lines of what is copied to stay with that core.
+bool Channel::is_lent(const std::byte* data, std::size_t bytes, Use use, std::uint64_t& at) const {
+  return bytes >= (use == Use::keep ? kCopyKeptBelowBytes : kCopyBelowBytes) &&
+         transport_.is_symmetric(data, bytes, at);
+}
+
 bool Channel::push(Outgoing& message) {
   if (!connect()) return false;
   if (message.bytes <= kInlineBytes) {
@@ -155,19 +162,19 @@ bool Channel::push(Outgoing& message) {
   if (message.done == 0) {
     if (!room_for_line()) return false;
     std::uint64_t at;
-    if (std::byte* const posted = posted_for(pushed_, message.bytes, message.tag)) {
+    const bool lent = is_lent(message.data, message.bytes, message.use, at);
+    std::byte* const posted = lent ? nullptr : posted_for(pushed_, message.bytes, message.tag);
+    if (posted != nullptr) {
       std::memcpy(posted, message.data, message.bytes);
       announce(next_line(), message.tag, LineKind::delivered, message.bytes);
-      ++pushed_;
-      return true;
-    }
-    if (message.bytes >= (message.use == Use::keep ? kCopyKeptBelowBytes : kCopyBelowBytes) &&
-        transport_.is_symmetric(message.data, message.bytes, at)) {
+    } else if (lent) {
       lent_.push({pushed_, line_out_});
       Line& line = next_line();
       line.at = at;
       line.bytes = message.bytes;
       announce(line, message.tag, LineKind::lent, message.bytes);
+    }
+    if (lent || posted != nullptr) {
       ++pushed_;
       return true;
     }
@@ -203,14 +210,16 @@ std::uint64_t Channel::sent() {
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
 
-std::byte* Channel::reserve(const Tag& tag, std::size_t bytes) {
+std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte* source) {
   if (bytes <= kInlineBytes || !outgoing_.empty() || !connect() || !room_for_line()) return nullptr;
+  std::uint64_t at;
+  if (source != nullptr && is_lent(source, bytes, Use::keep, at)) return nullptr;
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(messages_out_, bytes, tag)) {
     reserved_ = LineKind::delivered;
     return posted;
   }
-  if (bytes > kFragmentBytes || ring_writer_.passes_cache(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
+  if (bytes > kFragmentBytes || ring_writer_.prefers_copy(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return out_->ring + (reserved_at_ & (ring_bytes_ - 1));
 }

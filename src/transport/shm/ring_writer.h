@@ -17,6 +17,12 @@ class RingWriter {
   // to[0, bytes) = from[0, bytes); `to` is aligned to a cache line.
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
+  // Whether `bytes` are better made elsewhere and copied here than made here: because the copy goes past the cache, or
+  // because it is time to time one.
+  bool prefers_copy(std::size_t bytes) {
+    return bytes >= kLeastBytes && (slowness_ >= kFar || ++untimed_ % kBetweenProbes == 0);
+  }
+
   // Whether a copy of `bytes` would go past the cache now.
   bool passes_cache(std::size_t bytes) const { return bytes >= kLeastBytes && slowness_ >= kFar; }
 
@@ -28,8 +34,9 @@ class RingWriter {
   static constexpr int kFar = 4, kMost = 8;             // a single interruption does not decide
   static constexpr int kBetweenProbes = 16;             // copies past the cache that say nothing
 
-  int slowness_ = 0;  // [0, kMost]
-  int unproven_ = 0;  // copies past the cache since the last plain one
+  int slowness_ = 0;      // [0, kMost]
+  int unproven_ = 0;      // copies past the cache since the last plain one
+  unsigned untimed_ = 0;  // what was made in the ring
   std::size_t warm_bytes_ = 0;
 };
 

@@ -22,7 +22,7 @@ class Channel final : public tutti::Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
   std::uint64_t sent() override;  // given back = handed to the kernel
-  std::byte* reserve(const Tag&, std::size_t) override { return nullptr; }
+  std::byte* reserve(const Tag&, std::size_t, const std::byte*) override { return nullptr; }
   void commit(const Tag&) override {}
   void check_reserved() override {}
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
