@@ -44,7 +44,7 @@ void Group::begin(Request& request) {
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
   const Tag tag = request.tag();
   history_->entered(request.sequence, tag);
-  request.operation = Operation(plan, tag, links_, workspace_, request.input, request.output);
+  request.operation.start(plan, tag, links_, workspace_, request.input, request.output);
   request.begun = true;
 }
 
@@ -62,7 +62,7 @@ void Group::finish(Request& request) {
 
 void Group::advance() {
   try {
-    while (!has_failed() && !is_cut_off()) {
+    while (!has_failed() && !(cut_off_ && is_cut_off())) {
       if (current_ == nullptr) {
         if (queue_.empty()) return;
         current_ = queue_.front();

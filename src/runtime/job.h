@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/biased_mutex.h"
 #include "runtime/choose.h"
 #include "runtime/control.h"
 #include "transport/inproc/hub.h"
@@ -84,7 +85,7 @@ class Job {
     friend class Job;
     void take();
     Job& job_;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<BiasedMutex> lock_;
   };
   // Within one, memory that peers have lent may be touched. Under the lock.
   class Turn {
@@ -147,7 +148,7 @@ class Job {
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::set<int> asked_;  // peers of this host that a connection has been asked to
 
-  std::mutex engine_;
+  BiasedMutex engine_;
   std::atomic<int> wanting_{0};         // threads that want the engine
   std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
   bool asleep_ = false;

@@ -8,15 +8,16 @@ namespace {
 // look(): nothing to work on yet.
 constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
 
-std::size_t element_bytes(const Plan& plan, bool partial) {
-  return partial ? accumulation_size_of(plan.call.dtype) : size_of(plan.call.dtype);
-}
-
 }  // namespace
 
-Operation::Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace,
-                     const std::byte* input, std::byte* output)
-    : plan_(&plan), tag_(tag), links_(links), workspace_(&workspace), input_(input), output_(output) {
+void Operation::start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace,
+                      const std::byte* input, std::byte* output) {
+  plan_ = &plan;
+  tag_ = tag;
+  links_ = links;
+  workspace_ = &workspace;
+  input_ = input;
+  output_ = output;
   if (workspace.sources.size() < plan.most_sources) workspace.sources.resize(plan.most_sources);
   if (workspace.targets.size() < plan.most_pushes + 1) workspace.targets.resize(plan.most_pushes + 1);
   if (workspace.pushed.size() < plan.most_pushes) workspace.pushed.resize(plan.most_pushes);
@@ -71,24 +72,25 @@ bool Operation::is_back(const PlanStep& step) {
 // Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
 std::size_t Operation::look(const PlanStep& step) {
   std::size_t here = step.count - done_;
+  const PlanSource* const sources = &plan_->sources[step.first_source];
   for (std::size_t i = 0; i < step.source_count; ++i) {
-    const PlanSource& source = plan_->sources[step.first_source + i];
-    const std::size_t element = element_bytes(*plan_, source.partial);
+    const PlanSource& source = sources[i];
     ReduceSource& to = workspace_->sources[i];
     to.joins = source.joins;
     to.partial = source.partial;
     if (source.peer == kLocal) {
-      to.data = at(source.space, source.offset) + done_ * element;
+      to.data = at(source.space, source.offset) + done_ * source.element_bytes;
       continue;
     }
     std::span<const std::byte> bytes;
-    if (!channel(source.peer).view(tag_, step.count * element, bytes)) {
+    if (!channel(source.peer).view(tag_, step.count * source.element_bytes, bytes)) {
       waiting_for_ = source.peer;
       return kNotHere;
     }
     to.data = bytes.data();
-    here = std::min(here, bytes.size() / element);
-    if (here == 0 && step.count != 0) waiting_for_ = source.peer;
+    if (bytes.size() == here * source.element_bytes) continue;
+    here = std::min(here, bytes.size() / source.element_bytes);
+    if (here == 0) waiting_for_ = source.peer;
   }
   return here == 0 && step.count != 0 ? kNotHere : here;
 }
@@ -126,7 +128,7 @@ bool Operation::run_reduce(const PlanStep& step) {
     combine(step, count);
     for (std::size_t i = 0; i < step.source_count; ++i) {
       const PlanSource& source = plan_->sources[step.first_source + i];
-      if (source.peer != kLocal) channel(source.peer).release(count * element_bytes(*plan_, source.partial));
+      if (source.peer != kLocal) channel(source.peer).release(count * source.element_bytes);
     }
     done_ += count;
     ++moves_;
@@ -142,7 +144,7 @@ bool Operation::run_reduce(const PlanStep& step) {
 // Elements [done_, done_ + count) of what look() has found.
 void Operation::combine(const PlanStep& step, std::size_t count) {
   const PlanStep& to = finishes_ ? plan_->steps[step.finisher] : step;
-  const std::size_t at_byte = done_ * element_bytes(*plan_, to.partial);
+  const std::size_t at_byte = done_ * to.element_bytes;
   std::size_t targets = 0;
   workspace_->targets[targets++] = {at(to.space, to.offset) + at_byte, to.partial};
   for (std::size_t i = 0; i < step.pushes; ++i)

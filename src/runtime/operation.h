@@ -32,10 +32,9 @@ struct Workspace {
 // A resumable state machine over a plan's steps. Not thread-safe: the engine's lock is held around advance().
 class Operation {
  public:
-  Operation() = default;
-  // The plan, links and workspace must outlive it. `links` is indexed by rank of the communicator.
-  Operation(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
-            std::byte* output);
+  // Once. The plan, links and workspace must outlive it. `links` is indexed by rank of the communicator.
+  void start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
+             std::byte* output);
 
   // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
   // either.

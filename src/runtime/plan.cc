@@ -193,7 +193,8 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
       made.use = use_of(call.collective, step.region);
       made.offset = places.offset(step.region);
       made.count = places.range(step.region).size();
-      made.bytes = made.count * places.element_bytes(step.region.space);
+      made.element_bytes = static_cast<std::uint8_t>(places.element_bytes(step.region.space));
+      made.bytes = made.count * made.element_bytes;
     }
     plan->steps.push_back(made);
   }
@@ -202,6 +203,8 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                              .space = source.region.space,
                              .joins = source.joins,
                              .partial = source.partial,
+                             .element_bytes = static_cast<std::uint8_t>(
+                                 source.partial ? accumulation_size_of(call.dtype) : size_of(call.dtype)),
                              .offset = source.peer == kLocal ? places.offset(source.region) : 0});
   count_messages(*plan);
   mark_fusible(*plan);

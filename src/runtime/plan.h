@@ -28,6 +28,7 @@ struct PlanSource {
   Space space = Space::input;
   std::uint8_t joins = 0;
   bool partial = false;
+  std::uint8_t element_bytes = 1;
   std::size_t offset = 0;  // local: bytes from the space's base
 };
 
@@ -36,7 +37,8 @@ struct PlanStep {
   bool finish = false;
   bool partial = false;  // of region: scratch
   Use use = Use::keep;   // send: what the peer does with it
-  bool fused = false;    // send: the reduce before it may already have written to the peer
+  std::uint8_t element_bytes = 1;
+  bool fused = false;  // send: the reduce before it may already have written to the peer
   Space space = Space::input;
   std::int32_t peer = kLocal;
   std::uint32_t message =
