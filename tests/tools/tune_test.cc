@@ -125,7 +125,6 @@ TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
           EXPECT_GT(link.busy.points[i].us, 0);
           before = link.arrival.points[i].us;
         }
-        EXPECT_GT(link.arrival.at(4 << 20), link.arrival.at(8) * 5);
       },
       "shm");
 }
