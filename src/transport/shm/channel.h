@@ -1,6 +1,7 @@
 // One communicator's path to one rank of the same host: a lane each way.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -37,6 +38,15 @@ class Fifo {
   std::vector<T> items_ = std::vector<T>(8);
   std::size_t mask_ = 7, head_ = 0, tail_ = 0;
 };
+
+inline constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
+inline Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
+inline LineKind kind_of(const Line& line) {
+  return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48);
+}
+inline std::size_t total_of(const Line& line) {
+  return line.kind_and_total.load(std::memory_order_relaxed) & kTotalMask;
+}
 
 class Channel final : public tutti::Channel {
  public:
@@ -75,7 +85,8 @@ class Channel final : public tutti::Channel {
     std::size_t bytes, done;
   };
 
-  bool connect();
+  bool connect() { return out_ != nullptr || find_peer(); }
+  bool find_peer();
   bool push(Outgoing& message);
   bool is_lent(const std::byte* data, std::size_t bytes, Use use, std::uint64_t& at) const;
   bool room_for_line();
@@ -83,12 +94,28 @@ class Channel final : public tutti::Channel {
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   std::byte* posted_for(std::uint64_t message, std::size_t bytes, const Tag& tag);
   void write_waiting_post();
-  void throw_if_withdrawn() const;
-  void read_ack(std::uint32_t ack);
+  void throw_if_withdrawn() const {
+    if (in_->withdrawn.load(std::memory_order_relaxed) != 0) throw_withdrawn();
+  }
+  [[noreturn]] void throw_withdrawn() const;
+  // What lies outside the window of lines not yet acknowledged is old: the word by itself may lag far behind the
+  // stamps.
+  void read_ack(std::uint32_t ack) {
+    const std::uint32_t ahead = ack - acked_;
+    if (ahead == 0 || ahead > line_out_ - acked_) return;
+    acked_ = ack;
+    ring_tail_ = std::max(ring_tail_, ring_end_[(acked_ - 1) % kLines]);
+  }
   void refresh_ack();
   void drop_returned();
 
-  void notify();
+  // The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running
+  // peer pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.
+  void notify() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (theirs_->header().sleeping.load(std::memory_order_relaxed) != 0) ring_bell();
+  }
+  void ring_bell() const;
   [[noreturn]] void throw_gone() const;
 
   const Line* arrived();
