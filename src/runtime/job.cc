@@ -11,6 +11,7 @@
 
 #include "runtime/choose_text.h"
 #include "runtime/group.h"
+#include "topology/machine.h"
 #include "topology/processors.h"
 
 namespace tutti::runtime {
@@ -105,6 +106,8 @@ void Job::find_hosts() {
   } else {
     shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, crowded_));
     lender_ = shm_.get();
+    // Lanes are first written to, and their rings claimed, by peers that may be far.
+    topology::keep_near_this_thread(shm_->own().base(), shm::kMappedBytes);
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }
