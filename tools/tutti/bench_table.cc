@@ -1,12 +1,12 @@
 #include "bench_table.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "bench_limit.h"
+#include "topology/processors.h"
 
 namespace tutti::tools {
 namespace {
@@ -60,8 +60,8 @@ std::string table_head(const BenchOptions& options, int ranks) {
   text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n",
                       options.rounds);
   text += fmt::format("# limit: {}\n", limit_words(options, ranks));
-  text += fmt::format("# this machine: {} core{}; 1 GB = 10^9 bytes\n#\n", sysconf(_SC_NPROCESSORS_ONLN),
-                      sysconf(_SC_NPROCESSORS_ONLN) == 1 ? "" : "s");
+  const int processors = topology::usable_processors();
+  text += fmt::format("# here: {} processor{} to use; 1 GB = 10^9 bytes\n#\n", processors, processors == 1 ? "" : "s");
   return text + fmt::format("#{:>11}  {:<18} {:>10} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "bytes", "algorithm", "us",
                             "alg GB/s", "bus GB/s", "limit us", "us/limit", "wrong");
 }
