@@ -141,7 +141,7 @@ TEST(BenchTable, AJsonRowHasTheNamesThatScriptsRelyOn) {
 
 TEST(BenchTable, RowsAreAlignedAndFitTheScreen) {
   const BenchOptions options = parsed({"all_reduce", "--dtype", "bfloat16", "--in-place", "--symmetric", "--async"});
-  const std::string head = table_head(options, 64);
+  const std::string head = table_head(options, 64, 1024);
   for (std::size_t begin = 0, end; (end = head.find('\n', begin)) != std::string::npos; begin = end + 1)
     EXPECT_LE(end - begin, 130u) << head.substr(begin, end - begin);
   const BenchRow small{.algorithm = Algorithm::ring, .bytes = 8, .us = 0.3, .wrong = 0};

@@ -35,11 +35,13 @@ void mention_rounding(const BenchOptions& options, int ranks) {
                unit);
 }
 
-// Measures all sizes; rank 0 prints, and throws when a result was wrong.
-void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit) {
+// Measures all sizes on a rank that had `processors` to use before it was bound; rank 0 prints, and throws when a
+// result was wrong.
+void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit,
+           int processors) {
   const bool prints = world.rank() == 0;
   if (prints) mention_rounding(options, world.size());
-  if (prints && !options.json) print(table_head(options, world.size()));
+  if (prints && !options.json) print(table_head(options, world.size(), processors));
   Bench bench(world, options, std::ranges::max(counts));
   std::uint64_t wrong = 0;
   for (const std::size_t count : counts) {
@@ -68,13 +70,14 @@ std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const
 
 int run_as_threads(const BenchOptions& options) {
   const int ranks = *options.ranks;
+  const int processors = topology::usable_processors();
   require_room(ranks);
   const auto counts = counts_to_measure(options, ranks);
   const auto places = places_for(ranks);
   const auto limit = start_limit(options, ranks, counts, places);
   const auto body = [&](Communicator& world) {
     topology::run_on(places[static_cast<std::size_t>(world.rank())]);
-    sweep(world, options, counts, world.rank() == 0 ? limit.get() : nullptr);
+    sweep(world, options, counts, world.rank() == 0 ? limit.get() : nullptr, processors);
   };
   Communicator::run_threads(ranks, body, options.transport);
   return 0;
@@ -83,6 +86,7 @@ int run_as_threads(const BenchOptions& options) {
 int run_as_rank(const BenchOptions& options) {
   Settings settings = Settings::from_env();
   settings.transport = options.transport;
+  const int processors = topology::usable_processors();
   check(options, settings.size);
   const auto counts = counts_to_measure(options, settings.size);
   std::unique_ptr<Limit> limit;
@@ -92,7 +96,7 @@ int run_as_rank(const BenchOptions& options) {
     topology::run_on(places[static_cast<std::size_t>(settings.rank)]);
   }
   Communicator world = Communicator::join(settings);
-  sweep(world, options, counts, limit.get());
+  sweep(world, options, counts, limit.get(), processors);
   return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_limit.h"
-#include "topology/processors.h"
 
 namespace tutti::tools {
 namespace {
@@ -54,14 +53,14 @@ Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks) {
   return {algorithm, algorithm * bus_factor(collective, ranks)};
 }
 
-std::string table_head(const BenchOptions& options, int ranks) {
+std::string table_head(const BenchOptions& options, int ranks, int processors) {
   std::string text = fmt::format("# tutti bench {}: {} rank{}, {}{}\n", to_string(options.collective), ranks,
                                  ranks == 1 ? "" : "s", options.transport, what_is_called(options));
   text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n",
                       options.rounds);
   text += fmt::format("# limit: {}\n", limit_words(options, ranks));
-  const int processors = topology::usable_processors();
-  text += fmt::format("# here: {} processor{} to use; 1 GB = 10^9 bytes\n#\n", processors, processors == 1 ? "" : "s");
+  text += fmt::format("# rank 0 was started on {} processor{}; 1 GB = 10^9 bytes\n#\n", processors,
+                      processors == 1 ? "" : "s");
   return text + fmt::format("#{:>11}  {:<18} {:>10} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "bytes", "algorithm", "us",
                             "alg GB/s", "bus GB/s", "limit us", "us/limit", "wrong");
 }
