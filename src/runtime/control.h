@@ -29,6 +29,8 @@ struct Member {
   std::uint16_t port = 0;
   std::string local_name;  // abstract Unix socket (without the leading NUL) for ranks of the same host
   std::int64_t pid = 0;
+  std::string processors;  // those it may run on, as topology::to_bits() writes them
+  std::int32_t share = 0;  // as topology::processor_share()
 };
 
 enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or TCP

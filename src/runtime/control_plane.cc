@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "topology/processors.h"
+
 namespace tutti::runtime {
 
 namespace asio = boost::asio;
@@ -101,6 +103,8 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   me.rank = settings_.rank;
   me.host_id = host_id();
   me.pid = ::getpid();
+  me.processors = topology::to_bits(topology::allowed_processors());
+  me.share = topology::processor_share();
   me.local_name = "tutti-" + to_hex(random_digest());
   data_listeners_.push_back(listen_at(Endpoint::local(me.local_name)));
   std::optional<Endpoint> at;

@@ -11,6 +11,8 @@
 
 #include "runtime/choose_text.h"
 #include "runtime/group.h"
+#include "topology/machine.h"
+#include "topology/processors.h"
 
 namespace tutti::runtime {
 namespace {
@@ -83,15 +85,18 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   return job;
 }
 
-// Ranks of equal host ids share a host. Ranks that outnumber its cores must give way to each other when they wait.
+// Ranks of equal host ids share a host. Where some must share a processor, all give way to each other when they wait.
 void Job::find_hosts() {
   std::map<std::string, int> numbers;
   host_.assign(settings_.size, 0);
   for (const Member& member : control_->members())
     host_[member.rank] = numbers.try_emplace(member.host_id, static_cast<int>(numbers.size())).first->second;
-  const int here = host_[settings_.rank];
-  const auto neighbours = std::count(host_.begin(), host_.end(), here);
-  crowded_ = neighbours > ::sysconf(_SC_NPROCESSORS_ONLN);
+  std::vector<topology::Place> places;  // of the ranks of this host
+  for (const Member& member : control_->members())
+    if (host_[member.rank] == host_[settings_.rank])
+      places.push_back({topology::from_bits(member.processors), member.share});
+  const auto neighbours = static_cast<int>(places.size());
+  crowded_ = topology::must_share(places);
   lender_ = inproc_.get();
   if (inproc_ != nullptr) return;
   if (settings_.transport == "shm" && neighbours != settings_.size)
@@ -101,6 +106,8 @@ void Job::find_hosts() {
   } else {
     shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, crowded_));
     lender_ = shm_.get();
+    // Lanes are first written to, and their rings claimed, by peers that may be far.
+    topology::keep_near_this_thread(shm_->own().base(), shm::kMappedBytes);
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }

@@ -7,7 +7,10 @@
 namespace tutti::runtime {
 namespace {
 
-Member member_of(int rank) { return {rank, "boot/1", "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank}; }
+Member member_of(int rank) {
+  return {rank,      "boot/1",    "10.0.0." + std::to_string(rank), 4711,
+          "tutti-x", 1000 + rank, std::string("\x03\0\x01", 3),     4};
+}
 
 std::vector<ControlMessage> one_of_each() {
   Notice notice;
@@ -72,6 +75,8 @@ TEST(ControlMessage, MembersAreReadBack) {
   EXPECT_EQ(introduction.member.port, 4711);
   EXPECT_EQ(introduction.member.local_name, "tutti-x");
   EXPECT_EQ(introduction.member.pid, 1005);
+  EXPECT_EQ(introduction.member.processors, std::string("\x03\0\x01", 3));
+  EXPECT_EQ(introduction.member.share, 4);
 }
 
 TEST(ControlMessage, AFrameThatIsTooLongIsRefusedBeforeItIsHere) {

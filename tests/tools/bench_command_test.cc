@@ -141,7 +141,7 @@ TEST(BenchTable, AJsonRowHasTheNamesThatScriptsRelyOn) {
 
 TEST(BenchTable, RowsAreAlignedAndFitTheScreen) {
   const BenchOptions options = parsed({"all_reduce", "--dtype", "bfloat16", "--in-place", "--symmetric", "--async"});
-  const std::string head = table_head(options, 64);
+  const std::string head = table_head(options, 64, 1024);
   for (std::size_t begin = 0, end; (end = head.find('\n', begin)) != std::string::npos; begin = end + 1)
     EXPECT_LE(end - begin, 130u) << head.substr(begin, end - begin);
   const BenchRow small{.algorithm = Algorithm::ring, .bytes = 8, .us = 0.3, .wrong = 0};
@@ -158,7 +158,7 @@ TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
   for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                       Collective::broadcast, Collective::barrier}) {
     for (const int ranks : {1, 2, 3}) {
-      Limit limit(shm_loops(collective, ranks, 100003), usable_cores(), 1, 3);
+      Limit limit(shm_loops(collective, ranks, 100003), places_for(3), 1, 3);
       for (const std::size_t bytes : {1u, 100003u}) EXPECT_GE(limit.measure_us(bytes).value(), 0) << bytes;
       EXPECT_EQ(limit.measure_us(0).has_value(), collective == Collective::barrier);
     }
@@ -167,7 +167,7 @@ TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
 
 TEST(Limit, EveryCollectiveHasOneOverTcpBetweenTwo) {
   for (const Collective collective : {Collective::all_reduce, Collective::all_gather, Collective::broadcast}) {
-    Limit limit(tcp_loops(collective, 100003), usable_cores(), 1, 3);
+    Limit limit(tcp_loops(collective, 100003), places_for(3), 1, 3);
     for (const std::size_t bytes : {8u, 100003u}) EXPECT_GT(limit.measure_us(bytes).value(), 0) << bytes;
     EXPECT_FALSE(limit.measure_us(0).has_value());
   }

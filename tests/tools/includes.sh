@@ -7,11 +7,12 @@ cd "$1"
 declare -A may=(
   [include/tutti]='tutti/'
   [src/types]='tutti/|types/'
+  [src/topology]='tutti/error\.h|topology/'
   [src/schedule]='tutti/|types/|schedule/'
   [src/collectives]='tutti/|types/|schedule/|collectives/'
   [src/reduce]='tutti/types\.h|tutti/error\.h|types/|reduce/'
   [src/transport]='tutti/types\.h|tutti/error\.h|types/|transport/'
-  [src/runtime]='tutti/|types/|schedule/|collectives/|reduce/|transport/|runtime/'
+  [src/runtime]='tutti/|types/|topology/|schedule/|collectives/|reduce/|transport/|runtime/'
   [src/trainer]='tutti/|trainer/'
 )
 
@@ -26,7 +27,7 @@ for folder in include/tutti src/*/; do
     continue
   fi
   # Quoted includes, and our folders in angle brackets, less what is allowed.
-  if grep -nE '^ *# *include *("|<(tutti|types|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
+  if grep -nE '^ *# *include *("|<(tutti|types|topology|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
     grep -vE "include *[\"<](${may[$folder]})"; then
     echo "^ $folder may include ${may[$folder]} only"
     wrong=1

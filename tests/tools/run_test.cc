@@ -80,18 +80,46 @@ TEST(Run, TagsKeepUpWithMuchOutput) {
   EXPECT_EQ(lines_of(run.out).count("[2] 19999"), 1u);
 }
 
-TEST(Run, BoundRanksGoRoundTheUsableCores) {
-  const auto cores = usable_cores();
-  const std::string ranks = std::to_string(cores.size() + 1);
+// The processors that each rank of `command` may run on, as the kernel writes them.
+std::vector<std::string> places_under(const std::string& command) {
   const Result run =
-      shell("$TUTTI run --bind core -n " + ranks +
-            " sh -c 'echo $TUTTI_RANK $(grep Cpus_allowed_list /proc/self/status)' | sort -n | cut -f 2");
+      shell(command + " sh -c 'echo $TUTTI_RANK $(grep Cpus_allowed_list /proc/self/status)' | sort -n | cut -f 2");
+  EXPECT_EQ(run.err, "");
   std::istringstream stream(run.out);
   std::vector<std::string> places;
   for (std::string line; std::getline(stream, line);) places.push_back(line.substr(line.rfind(' ') + 1));
-  ASSERT_EQ(places.size(), cores.size() + 1) << run.out;
-  EXPECT_EQ(places.front(), places.back());
-  EXPECT_EQ(std::set<std::string>(places.begin(), places.end()).size(), cores.size());
+  return places;
+}
+
+std::size_t different(const std::vector<std::string>& places) {
+  return std::set<std::string>(places.begin(), places.end()).size();
+}
+
+TEST(Run, BoundRanksGoRoundTheUsableCoresWhereTheyOutnumberTheProcessors) {
+  const std::size_t cores = usable_cores().size(), ranks = topology::allowed_processors().size() + 1;
+  const auto places = places_under("$TUTTI run --bind core -n " + std::to_string(ranks));
+  ASSERT_EQ(places.size(), ranks);
+  for (std::size_t i = cores; i < ranks; ++i) EXPECT_EQ(places[i], places[i - cores]);
+  EXPECT_EQ(different(places), cores);
+}
+
+TEST(Run, RanksAreBoundWithoutBeingAskedOnlyWhereEachHasACore) {
+  const std::size_t cores = usable_cores().size();
+  const std::string here = places_under("").front();
+  const auto one_each = places_under("$TUTTI run -n " + std::to_string(cores));
+  EXPECT_EQ(different(one_each), has_core_for_each(static_cast<int>(cores)) ? cores : 1);
+  EXPECT_EQ(places_under("$TUTTI run -n 1"), std::vector<std::string>{here});
+  EXPECT_EQ(places_under("$TUTTI run --bind none -n 2"), (std::vector<std::string>{here, here}));
+  const auto too_many = places_under("$TUTTI run -n " + std::to_string(cores + 1));
+  EXPECT_EQ(different(too_many), 1u);
+  EXPECT_EQ(too_many.front(), here);
+}
+
+TEST(Run, AnAffinityThatTheUserHasSetIsKept) {
+  const std::string only = std::to_string(topology::allowed_processors().back());
+  EXPECT_EQ(places_under("taskset -c " + only + " $TUTTI run -n 2"), (std::vector<std::string>{only, only}));
+  EXPECT_EQ(places_under("taskset -c " + only + " $TUTTI run --bind core -n 2"),
+            (std::vector<std::string>{only, only}));
 }
 
 TEST(Run, ARankThatFailsIsNamedAndTheOthersAreStopped) {

@@ -35,11 +35,13 @@ void mention_rounding(const BenchOptions& options, int ranks) {
                unit);
 }
 
-// Measures all sizes; rank 0 prints, and throws when a result was wrong.
-void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit) {
+// Measures all sizes on a rank that had `processors` to use before it was bound; rank 0 prints, and throws when a
+// result was wrong.
+void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit,
+           int processors) {
   const bool prints = world.rank() == 0;
   if (prints) mention_rounding(options, world.size());
-  if (prints && !options.json) print(table_head(options, world.size()));
+  if (prints && !options.json) print(table_head(options, world.size(), processors));
   Bench bench(world, options, std::ranges::max(counts));
   std::uint64_t wrong = 0;
   for (const std::size_t count : counts) {
@@ -58,22 +60,24 @@ void sweep(Communicator& world, const BenchOptions& options, const std::vector<s
 
 // The processes that measure the limit; they are to be started before this process has threads.
 std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const std::vector<std::size_t>& counts,
-                                   const std::vector<cpu_set_t>& cores) {
+                                   const std::vector<topology::Processors>& places) {
   const std::size_t bytes = std::ranges::max(counts) * size_of(options.dtype) * parts_of(options.collective, ranks);
   auto loops = loops_for(options, ranks, bytes);
   if (loops == nullptr) return nullptr;
-  return std::make_unique<Limit>(std::move(loops), cores, options.rounds, static_cast<std::size_t>(options.iterations));
+  return std::make_unique<Limit>(std::move(loops), places, options.rounds,
+                                 static_cast<std::size_t>(options.iterations));
 }
 
 int run_as_threads(const BenchOptions& options) {
   const int ranks = *options.ranks;
+  const int processors = topology::usable_processors();
   require_room(ranks);
   const auto counts = counts_to_measure(options, ranks);
-  const auto cores = usable_cores();
-  const auto limit = start_limit(options, ranks, counts, cores);
+  const auto places = places_for(ranks);
+  const auto limit = start_limit(options, ranks, counts, places);
   const auto body = [&](Communicator& world) {
-    pin_to(cores[static_cast<std::size_t>(world.rank()) % cores.size()]);
-    sweep(world, options, counts, world.rank() == 0 ? limit.get() : nullptr);
+    topology::run_on(places[static_cast<std::size_t>(world.rank())]);
+    sweep(world, options, counts, world.rank() == 0 ? limit.get() : nullptr, processors);
   };
   Communicator::run_threads(ranks, body, options.transport);
   return 0;
@@ -82,16 +86,17 @@ int run_as_threads(const BenchOptions& options) {
 int run_as_rank(const BenchOptions& options) {
   Settings settings = Settings::from_env();
   settings.transport = options.transport;
+  const int processors = topology::usable_processors();
   check(options, settings.size);
   const auto counts = counts_to_measure(options, settings.size);
   std::unique_ptr<Limit> limit;
   if (options.ranks) {
-    const auto cores = usable_cores();
-    if (settings.rank == 0) limit = start_limit(options, settings.size, counts, cores);
-    pin_to(cores[static_cast<std::size_t>(settings.rank) % cores.size()]);
+    const auto places = places_for(settings.size);
+    if (settings.rank == 0) limit = start_limit(options, settings.size, counts, places);
+    topology::run_on(places[static_cast<std::size_t>(settings.rank)]);
   }
   Communicator world = Communicator::join(settings);
-  sweep(world, options, counts, limit.get());
+  sweep(world, options, counts, limit.get(), processors);
   return 0;
 }
 
@@ -103,7 +108,7 @@ int run(const BenchOptions& options) {
   }
   if (options.ranks) check(options, *options.ranks);
   if (options.transport == "inproc") return run_as_threads(options);
-  // Not bound by the launcher: a rank that measures the limit needs to know all cores.
+  // Each binds itself, as the launcher would: rank 0 must first start the processes of the limit on all cores.
   if (const auto status = launch_self("tutti bench", options.ranks, Bind::none)) return *status;
   return run_as_rank(options);
 }

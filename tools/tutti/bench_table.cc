@@ -1,7 +1,6 @@
 #include "bench_table.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -54,14 +53,14 @@ Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks) {
   return {algorithm, algorithm * bus_factor(collective, ranks)};
 }
 
-std::string table_head(const BenchOptions& options, int ranks) {
+std::string table_head(const BenchOptions& options, int ranks, int processors) {
   std::string text = fmt::format("# tutti bench {}: {} rank{}, {}{}\n", to_string(options.collective), ranks,
                                  ranks == 1 ? "" : "s", options.transport, what_is_called(options));
   text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n",
                       options.rounds);
   text += fmt::format("# limit: {}\n", limit_words(options, ranks));
-  text += fmt::format("# this machine: {} core{}; 1 GB = 10^9 bytes\n#\n", sysconf(_SC_NPROCESSORS_ONLN),
-                      sysconf(_SC_NPROCESSORS_ONLN) == 1 ? "" : "s");
+  text += fmt::format("# rank 0 was started on {} processor{}; 1 GB = 10^9 bytes\n#\n", processors,
+                      processors == 1 ? "" : "s");
   return text + fmt::format("#{:>11}  {:<18} {:>10} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "bytes", "algorithm", "us",
                             "alg GB/s", "bus GB/s", "limit us", "us/limit", "wrong");
 }

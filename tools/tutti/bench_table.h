@@ -28,8 +28,8 @@ struct Bandwidth {
 };
 Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks);
 
-// Each ends in a newline.
-std::string table_head(const BenchOptions& options, int ranks);
+// Each ends in a newline. processors: what rank 0 could use when it was started.
+std::string table_head(const BenchOptions& options, int ranks, int processors);
 std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks);
 std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks);
 

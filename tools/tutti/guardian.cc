@@ -130,9 +130,7 @@ void Attempt::become_rank(int index, pid_t guardian, int out, int err, int repor
   if (out != STDOUT_FILENO) dup2(out, STDOUT_FILENO);
   if (err != STDERR_FILENO) dup2(err, STDERR_FILENO);
   if (index > 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);  // what is typed goes to the first rank
-  if (!plan_.cores.empty()) {
-    sched_setaffinity(0, sizeof(cpu_set_t), &plan_.cores[static_cast<std::size_t>(index) % plan_.cores.size()]);
-  }
+  if (!plan_.places.empty()) topology::run_on(plan_.places[static_cast<std::size_t>(index)]);
   setenv("TUTTI_RANK", std::to_string(job_.first_rank + index).c_str(), 1);
   setenv("TUTTI_SIZE", std::to_string(plan_.size).c_str(), 1);
   setenv("TUTTI_MASTER", plan_.master.c_str(), 1);

@@ -5,12 +5,11 @@
 //   launcher's
 #pragma once
 
-#include <sched.h>
-
 #include <string>
 #include <vector>
 
 #include "launch.h"
+#include "topology/processors.h"
 
 namespace tutti::tools {
 
@@ -18,9 +17,9 @@ namespace tutti::tools {
 struct Plan {
   std::string program;  // path
   int size = 0;
-  std::string master;            // address:port
-  std::string secret;            // empty: leave the environment's
-  std::vector<cpu_set_t> cores;  // empty: no binding
+  std::string master;                        // address:port
+  std::string secret;                        // empty: leave the environment's
+  std::vector<topology::Processors> places;  // by rank of this host; empty: no binding
 };
 
 // In the pipe: this bit is set when the terminal has already sent the signal to the ranks too.

@@ -1,8 +1,6 @@
 #include "host.h"
 
 #include <fmt/format.h>
-#include <hwloc.h>
-#include <hwloc/glibc-sched.h>
 #include <sys/resource.h>
 
 #include <fstream>
@@ -11,9 +9,14 @@
 #include <string>
 
 #include "command.h"
+#include "topology/machine.h"
+#include "tutti/error.h"
 
 namespace tutti::tools {
 namespace {
+
+using topology::Machine;
+using topology::Processors;
 
 constexpr long kNone = std::numeric_limits<long>::max();
 constexpr long kMostRanks = 65536;        // a root is 16 bits in a call's tag
@@ -72,30 +75,27 @@ void require_room(long ranks) {
       fmt::format("{} ranks do not fit on this host; at most {} do, because of {}", ranks, room.ranks, room.limit));
 }
 
-std::vector<cpu_set_t> usable_cores() {
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0) {
-    throw std::runtime_error("hwloc cannot read this machine's topology");
-  }
-  std::vector<cpu_set_t> cores;
-  const hwloc_const_bitmap_t allowed = hwloc_topology_get_allowed_cpuset(topology);
-  hwloc_bitmap_t mine = hwloc_bitmap_alloc();
-  hwloc_get_cpubind(topology, mine, HWLOC_CPUBIND_PROCESS);
-  hwloc_bitmap_and(mine, mine, allowed);
-  hwloc_obj_t core = nullptr;
-  while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr) {
-    hwloc_bitmap_t usable = hwloc_bitmap_alloc();
-    hwloc_bitmap_and(usable, core->cpuset, mine);
-    cpu_set_t set;
-    if (!hwloc_bitmap_iszero(usable) && hwloc_cpuset_to_glibc_sched_affinity(topology, usable, &set, sizeof set) == 0) {
-      cores.push_back(set);
-    }
-    hwloc_bitmap_free(usable);
-  }
-  hwloc_bitmap_free(mine);
-  hwloc_topology_destroy(topology);
+std::vector<Processors> usable_cores() {
+  auto cores = Machine::here().cores(topology::allowed_processors());
   if (cores.empty()) throw std::runtime_error("hwloc finds no core that this process may use");
   return cores;
+}
+
+std::vector<Processors> places_for(int ranks) {
+  auto places = Machine::here().place(topology::allowed_processors(), ranks);
+  if (!places.empty()) return places;
+  const auto cores = usable_cores();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i) places.push_back(cores[i % cores.size()]);
+  return places;
+}
+
+bool has_core_for_each(int ranks) try {
+  const Machine machine = Machine::here();
+  const Processors allowed = topology::allowed_processors();
+  return ranks > 1 && ranks <= topology::usable_processors() && allowed == machine.processors() &&
+         static_cast<std::size_t>(ranks) <= machine.cores(allowed).size();
+} catch (const Error&) {
+  return false;  // without hwloc's help the system places them
 }
 
 }  // namespace tutti::tools

@@ -92,7 +92,9 @@ int launch(const Job& job) {
   if (job.make_secret && std::getenv("TUTTI_SECRET") == nullptr && std::getenv("TUTTI_SECRET_FILE") == nullptr) {
     plan.secret = random_secret();
   }
-  if (job.bind == Bind::core) plan.cores = usable_cores();
+  if (job.bind == Bind::core || (job.bind == Bind::automatic && has_core_for_each(job.ranks))) {
+    plan.places = places_for(job.ranks);
+  }
 
   sigset_t awaited, before;
   sigemptyset(&awaited);

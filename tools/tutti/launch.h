@@ -10,7 +10,11 @@
 
 namespace tutti::tools {
 
-enum class Bind { none, core };  // core: rank i of this host runs on usable core i modulo their number
+enum class Bind {
+  automatic,  // core where has_core_for_each() (host.h) says so, else none
+  none,
+  core,  // each rank of this host runs where places_for() (host.h) says
+};
 
 struct Job {
   std::string name;               // how messages begin: "tutti run"
@@ -21,7 +25,7 @@ struct Job {
   std::string master_address = "127.0.0.1";
   int master_port = 0;      // 0: a free one, kept reserved while the job runs
   bool make_secret = true;  // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
-  Bind bind = Bind::none;
+  Bind bind = Bind::automatic;
   bool tag = false;               // each line of output begins with its rank: "[2] "
   int max_restarts = 0;           // start all of them again this many times after a failure
   bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
@@ -37,9 +41,9 @@ int launch(const Job& job);
 // command line and returns the job's exit status (2 when a rank's was 2). In a process that is a rank, and when `ranks`
 // is nothing, returns nothing: go on and join with Communicator::from_env().
 //
-//   if (const auto status = launch_self("tutti bench", options.ranks, Bind::core)) return *status;
+//   if (const auto status = launch_self("tutti train", options.ranks)) return *status;
 //
 // Check all that can be checked of the options before: n ranks would print the same complaint n times.
-std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind = Bind::none);
+std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind = Bind::automatic);
 
 }  // namespace tutti::tools

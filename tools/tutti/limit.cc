@@ -50,8 +50,8 @@ std::size_t calls_to_time(double bytes, int ranks) {
   return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : bytes < 64e6 ? 60 : 8;
 }
 
-Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds, std::size_t calls)
-    : loops_(std::move(loops)), cores_(std::move(cores)), rounds_(rounds), calls_(calls) {
+Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls)
+    : loops_(std::move(loops)), places_(std::move(places)), rounds_(rounds), calls_(calls) {
   if (pipe(answers_) != 0) fail("the system refuses another pipe");
   const pid_t parent = getpid();
   for (int me = 0; me < loops_->processes(); ++me) {
@@ -105,7 +105,7 @@ double Limit::ask(const Task& task) {
 }
 
 void Limit::serve(int me, int orders) const {
-  pin_to(cores_[me % cores_.size()]);
+  topology::run_on(places_[static_cast<std::size_t>(me)]);
   for (Task task; read_whole(orders, task);) {
     std::vector<double> figures;
     loops_->round(me, task.bytes, task.calls);  // warms caches and page tables
@@ -113,8 +113,6 @@ void Limit::serve(int me, int orders) const {
     if (me == 0 && !write_whole(answers_[1], median(figures))) return;
   }
 }
-
-void pin_to(const cpu_set_t& core) { sched_setaffinity(0, sizeof core, &core); }
 
 double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -2,7 +2,6 @@
 // fail. `tutti bench` prints it beside every figure, measured between that row and the one before.
 #pragma once
 
-#include <sched.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "topology/processors.h"
 #include "tutti/types.h"
 
 namespace tutti::tools {
@@ -44,13 +44,13 @@ std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::siz
 // Nothing is reduced.
 std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_bytes);
 
-// Processes that sleep until they are asked for a size. They hold the loops; process i runs on cores[i % cores.size()].
+// Processes that sleep until they are asked for a size. They hold the loops; process i runs on places[i].
 // They end with this object, or with the process that made it, however it ends.
 class Limit {
  public:
   // Forks: call it before the first thread starts. calls: of a round; 0: as many as the loops propose, or
   // fewer where these would take long. Throws Error{system}.
-  Limit(std::unique_ptr<LimitLoops> loops, std::vector<cpu_set_t> cores, int rounds, std::size_t calls = 0);
+  Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls = 0);
   ~Limit();
   Limit(const Limit&) = delete;
   Limit& operator=(const Limit&) = delete;
@@ -68,16 +68,13 @@ class Limit {
   void serve(int me, int orders) const;
 
   std::unique_ptr<LimitLoops> loops_;
-  std::vector<cpu_set_t> cores_;
+  std::vector<topology::Processors> places_;
   int rounds_;
   std::size_t calls_;
   int answers_[2] = {-1, -1};  // pipe from process 0
   std::vector<int> orders_;    // to each process; closing them ends it
   std::vector<pid_t> children_;
 };
-
-// Keeps the calling thread on `core`. A refusal by the system only costs speed.
-void pin_to(const cpu_set_t& core);
 
 // Microseconds of a clock that all processes of a host share.
 double now_us();

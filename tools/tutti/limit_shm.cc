@@ -80,7 +80,7 @@ class ShmLoops final : public LimitLoops {
         ranks_(ranks),
         span_((max_bytes + 4095) / 4096 * 4096),
         mapped_(span_ * 2 * ranks + sizeof(Line) * ranks),
-        cores_(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))) {
+        processors_(topology::usable_processors()) {
     void* base = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
       throw Error(ErrorCode::system, "measuring the limit: no memory for the buffers of all ranks");
@@ -126,7 +126,7 @@ class ShmLoops final : public LimitLoops {
     lines_[me].epoch.store(++epoch_, std::memory_order_release);
     for (int r = 0; r < ranks_; ++r)
       while (lines_[r].epoch.load(std::memory_order_acquire) < epoch_)
-        ranks_ > cores_ ? void(sched_yield()) : hwy::Pause();
+        ranks_ > processors_ ? void(sched_yield()) : hwy::Pause();
   }
 
   void one_call(int me, std::size_t bytes) {
@@ -159,7 +159,7 @@ class ShmLoops final : public LimitLoops {
   Collective collective_;
   int ranks_;
   std::size_t span_, mapped_;
-  int cores_;
+  int processors_;
   std::byte* base_;
   Line* lines_;
   std::vector<float*> in_, out_;

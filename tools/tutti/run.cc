@@ -22,7 +22,7 @@ struct Options {
   std::string master_address;
   int master_port = 0;
   int max_restarts = 0;
-  std::string bind = "none";
+  std::string bind;
   bool tag = false;
 };
 
@@ -35,7 +35,7 @@ int run_job(const Options& options, std::vector<std::string> program) {
   job.argv = std::move(program);
   job.ranks = options.ranks;
   job.master_port = options.master_port;
-  job.bind = options.bind == "core" ? Bind::core : Bind::none;
+  if (!options.bind.empty()) job.bind = options.bind == "core" ? Bind::core : Bind::none;
   job.tag = options.tag;
   job.max_restarts = options.max_restarts;
   if (!options.master_address.empty()) job.master_address = options.master_address;
@@ -72,7 +72,11 @@ Subcommand add_run(CLI::App& app) {
       ->check(whole_number(0, kMostPort));
   run->add_option("--max-restarts", options->max_restarts, "start all ranks again this many times after a failure")
       ->check(whole_number(0));
-  run->add_option("--bind", options->bind, "none, or core: rank i on core i, round and round")
+  run->add_option(
+         "--bind", options->bind,
+         "core: each rank on a core of its own, next to its neighbours; where there are too few, on a hardware "
+         "thread each, then round and round. none: where the system puts them. Unless said: core if there are a "
+         "core for each of several ranks and no affinity narrower than the container's, else none")
       ->check(CLI::IsMember({"none", "core"}));
   run->add_flag("--tag", options->tag, "begin each line of output with its rank");
   run->prefix_command();  // all from the program's name on is the program's

@@ -234,15 +234,15 @@ void check(const Options& options) {
 
 int run(const Options& options) {
   check(options);
-  if (const auto status = launch_self("tutti tune", options.ranks)) return *status;
+  if (const auto status = launch_self("tutti tune", options.ranks, Bind::none)) return *status;
   Settings settings = Settings::from_env();
   settings.transport = "auto";
   settings.table.clear();
   settings.warn_after = std::chrono::minutes(5);  // the others wait while rank 0 predicts
   if (settings.size < 2) throw UsageError("a link has two ends: this takes at least 2 ranks");
-  const auto cores = usable_cores();
-  pin_to(cores[static_cast<std::size_t>(settings.rank) % cores.size()]);
-  Tuner(options, settings, cores.size()).run();
+  const std::size_t cores = usable_cores().size();  // before this process keeps to one
+  topology::run_on(places_for(settings.size)[static_cast<std::size_t>(settings.rank)]);
+  Tuner(options, settings, cores).run();
   return 0;
 }
 
