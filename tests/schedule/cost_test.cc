@@ -134,6 +134,20 @@ TEST(Cost, RanksThatShareCoresWaitForThemAndForTheirTurns) {
   EXPECT_GT(price(example.schedules, example.layout, 1000, 4, 4, model).us, alone * 3);
 }
 
+TEST(Cost, WhoSharesACoreMustGiveItAwayToHearOfTheOthersHoweverBusy) {
+  // Messages come before a rank has sent its own: with a core each, nobody would have to wait.
+  CostModel model = kModel;
+  model.local = {CostCurve::line(0.1, 0), CostCurve::line(1, 0), true};
+  const int ranks = 8;
+  const Example example = direct_reduce_scatter(ranks);
+  const double alone = price(example.schedules, example.layout, 1000, 4, 4, model).us;
+  model.local.switch_us = 100;
+  model.cores = 2;
+  const double crowded = price(example.schedules, example.layout, 1000, 4, 4, model).us;
+  EXPECT_GE(crowded, 100 * ranks / model.cores) << "each of the eight gives way once at least";
+  EXPECT_LE(crowded, alone + 2 * 100 * ranks / model.cores + 8 * alone / model.cores) << "but not for each message";
+}
+
 TEST(Cost, CountsWhatCrossesBetweenHosts) {
   Example example = two_shot(Layout::of(4), 1);
   example.layout.host = {0, 0, 1, 1};

@@ -81,6 +81,20 @@ TEST(Explain, HostsOrderAndTableCount) {
   EXPECT_EQ(by_variable.back()["table"], any.back()["table"]);
 }
 
+TEST(Explain, RanksOfOneMachineShareItsCores) {
+  const std::string links = "tutti table 1\nshm 8 1 1\nshm 1M 100 100\ntcp 8 10 10\ntcp 1M 1000 1000\nswitch tcp 5\n";
+  const TableFile roomy(links + "cores 4\n"), crowded(links + "cores 2\n");
+  const auto price = [](const TableFile& table, const std::string& words) {
+    const Result said =
+        shell("$TUTTI plan --explain all_reduce -n 4 --hosts 4 --bytes 64K --json --table " + table.path() + words);
+    EXPECT_EQ(said.status, 0) << said.err;
+    return objects(said.out)[0]["us"].get<double>();
+  };
+  EXPECT_DOUBLE_EQ(price(roomy, " --one-machine"), price(roomy, "")) << "a core each, and TCP either way";
+  EXPECT_DOUBLE_EQ(price(crowded, ""), price(roomy, ""));
+  EXPECT_GT(price(crowded, " --one-machine"), 1.5 * price(crowded, ""));
+}
+
 TEST(Explain, WhatDoesNotExistIsWrongInput) {
   const TableFile file("tutti table 1\nrule all_reduce\n");
   for (const std::string words :

@@ -16,9 +16,12 @@ std::string objection_to(const AlgorithmEntry& entry, const Question& question) 
 
 Cost price_of(const AlgorithmEntry& entry, int chunks, const Question& question, const CostModel& model) {
   const auto schedules = build_all(entry, question.layout, {.chunks = entry.pipelined ? chunks : 1});
-  const std::size_t element = size_of(DType::float32);
-  return price(schedules, question.layout, question.bytes / element, element, accumulation_size_of(DType::float32),
-               model);
+  const std::size_t element = size_of(DType::float32), count = question.bytes / element;
+  const std::size_t accumulation = accumulation_size_of(DType::float32);
+  if (!question.one_machine) return price(schedules, question.layout, count, element, accumulation, model);
+  CostModel links = model;
+  links.local = model.remote;
+  return price(schedules, Layout::of(question.layout.ranks()), count, element, accumulation, links);
 }
 
 std::vector<Candidate> candidates(const Question& question, const runtime::Chooser& chooser, const CostModel& model) {

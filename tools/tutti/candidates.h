@@ -19,6 +19,8 @@ struct Question {
   Layout layout;
   std::size_t bytes = 0;  // of the whole message
   Order order = Order::canonical;
+  // The layout's hosts are ranks of one machine that reach each other over TCP: they share its cores.
+  bool one_machine = false;
 };
 
 struct Candidate {

@@ -40,7 +40,8 @@ struct Options {
   int rank = -1;  // whose schedule to print; -1: all
   bool verify = false, cost = false, watch = false, explain = false, json = false;
   std::string order = "canonical";  // of --explain
-  std::string table_file;           // empty: TUTTI_TABLE, or the built-in table
+  bool one_machine = false;
+  std::string table_file;  // empty: TUTTI_TABLE, or the built-in table
 };
 
 // An algorithm for given ranks.
@@ -238,7 +239,7 @@ int run_explain(const Options& options) {
         fmt::format("there is no collective {}; --explain takes one, not an algorithm", options.algorithm));
   const auto [table, name] = table_of(options);
   const Question question{*collective, layout_of(options), *collective == Collective::barrier ? 0 : options.bytes,
-                          *parse_order(options.order)};
+                          *parse_order(options.order), options.one_machine};
   fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
   return 0;
 }
@@ -292,6 +293,8 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
   parser->add_option("--order", options->order, "with --explain: that the call allows")
       ->check(CLI::IsMember({"canonical", "any"}));
+  parser->add_flag("--one-machine", options->one_machine,
+                   "with --explain: those hosts are ranks of one machine, over TCP, and share its cores");
   parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");
   parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
   return {parser, [options] { return run_plan(*options); }};

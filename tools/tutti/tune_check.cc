@@ -6,6 +6,7 @@
 
 #include "bench_measure.h"
 #include "bench_options.h"
+#include "candidates.h"
 #include "limit.h"
 #include "runtime/choose_text.h"
 
@@ -78,17 +79,12 @@ double median_error(const std::vector<Check>& checks) {
   return errors.empty() ? 0 : median(std::move(errors));
 }
 
-// By TCP every rank counts as a host of its own, to the algorithms; but their cores are those of one.
 double predict(const AlgorithmEntry& entry, int ranks, std::size_t bytes, int chunks, const CostModel& model,
                const std::string& transport) {
-  Layout layout = Layout::of(ranks);
-  CostModel links = model;
-  if (transport == "tcp") {
-    std::iota(layout.host.begin(), layout.host.end(), 0);
-    links.local = model.remote;
-  }
-  const auto schedules = build_all(entry, layout, {.chunks = entry.pipelined ? chunks : 1});
-  return price(schedules, Layout::of(ranks), bytes / sizeof(float), sizeof(float), sizeof(float), links).us;
+  Question question{entry.collective, Layout::of(ranks), bytes};
+  question.one_machine = transport == "tcp";  // by which every rank counts as a host of its own, to the algorithms
+  if (question.one_machine) std::iota(question.layout.host.begin(), question.layout.host.end(), 0);
+  return price_of(entry, chunks, question, model).us;
 }
 
 std::vector<Check> check_predictions(Communicator& world, const std::string& transport,
