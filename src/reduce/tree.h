@@ -43,7 +43,7 @@ class Groups {
   void add(const SourceGroup& group);
 
   static constexpr std::size_t kFew = 16;
-  SourceGroup few_[kFew];  // nothing is allocated for the common case
+  SourceGroup few_[kFew]{};  // nothing is allocated for the common case
   std::vector<SourceGroup> many_;
   std::size_t size_ = 0;
 };

@@ -5,8 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace tutti::runtime {
 namespace {
+
+constexpr int kMostYields = 100;
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
@@ -19,12 +24,19 @@ void BiasedMutex::lock_shared() {
   if (state_.load(std::memory_order_acquire) != State::shared) {
     State biased = State::biased;
     state_.compare_exchange_strong(biased, State::leaving);
-    // After a fork the child is not registered; but then it has one thread, which is not inside.
-    membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    // Where a filter set up since forbids it: a store that has not left its processor after a millisecond there is not.
+    if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     state_.store(State::shared);
   }
   mutex_.lock();
-  while (inside_.load(std::memory_order_acquire)) ::sched_yield();  // for the last time
+  // The owner is inside for the last time. A thread of a real-time class does not give way to it by yielding.
+  for (int yields = 0; inside_.load(std::memory_order_acquire); ++yields) {
+    if (yields < kMostYields) {
+      ::sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
 }
 
 bool BiasedMutex::try_lock_shared() {

@@ -80,7 +80,8 @@ std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int 
 }
 
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes) {
-  return static_cast<int>(std::clamp<std::size_t>(bytes / std::max<std::size_t>(chunk_bytes, 1), 1, kMostChunks));
+  const std::size_t size = std::max<std::size_t>(chunk_bytes, 1);
+  return static_cast<int>(std::clamp<std::size_t>(bytes / size + (bytes % size != 0), 1, kMostChunks));
 }
 
 }  // namespace tutti::runtime

@@ -73,6 +73,7 @@ TEST(Choose, ChunksAreThoseOfTheRuleThatNamesTheAlgorithm) {
   EXPECT_EQ(chooser.chunks(Collective::broadcast, Algorithm::chain, 1 << 20, kCanonical), 8);
   EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::two_shot, 4 << 20, kCanonical), 4) << "each has its own default";
   EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, 1 << 20, kCanonical), 2) << "64 KiB of a slice";
+  EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, (1 << 20) + 4, kCanonical), 3) << "and no more";
 }
 
 TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {

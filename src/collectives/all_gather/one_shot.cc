@@ -11,7 +11,7 @@
 // Rounds:   1
 // Time:     (n-1) c alpha + (n-1)/n M beta
 // Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all
-// outputs, or the rings on the way there.
+// outputs, or the rings on the way there; large pieces of symmetric memory are lent instead.
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
 #include "collectives/algorithms.h"

@@ -159,7 +159,7 @@ class Channel final : public tutti::Channel {
 
   // receiving
   Fifo<Wanted> wanted_;
-  PostedAt waiting_post_{};  // for a line of the same tag, or the next flush
+  PostedAt waiting_post_{};  // for a line of the same tag, the next flush or post
   Tag waiting_tag_;
   std::uint64_t messages_done_ = 0;  // consumed in full
   std::uint64_t received_ = 0;

@@ -98,6 +98,7 @@ bool Channel::fill() {
       wanted_.pop();
       ++received_;
       ++messages_done_;
+      if (waiting_post_.message == messages_done_) waiting_post_ = {};  // it came without
     } else {
       flush();
     }
