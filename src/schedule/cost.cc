@@ -26,6 +26,9 @@ class Simulation {
         channels_(schedules.size() * schedules.size()),
         here_(layout.hosts()) {
     for (const int host : layout.host) ++here_[host];
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (is_crowded(layout.host[rank]))
+        ranks_[rank].sharing = static_cast<double>(here_[layout.host[rank]]) / model.cores;
     partition_.count = count;
     partition_.slices = schedules.empty() ? 1 : schedules[0].slices;
     partition_.chunks = schedules.empty() ? 1 : schedules[0].chunks;
@@ -65,7 +68,9 @@ class Simulation {
   double await_claimed(int rank);
   double crowded_us(double us) const;
   bool is_crowded(int host) const { return model_.cores > 0 && here_[host] > model_.cores; }
-  double turn_us(int rank, const LinkCost& link) const { return is_crowded(layout_.host[rank]) ? link.switch_us : 0; }
+  double turning_us(int rank, const LinkCost& link) const {
+    return is_crowded(layout_.host[rank]) ? link.switch_us : 0;
+  }
 
   bool wait(int rank, const std::vector<Message*>& lent, std::size_t count, bool receives) {
     const std::span<Message* const> awaited = std::span(lent).first(std::min(count, lent.size()));
@@ -73,7 +78,7 @@ class Simulation {
         !std::ranges::all_of(awaited, [](const Message* message) { return message->taken.has_value(); }))
       return false;
     for (Message* message : awaited) {
-      ranks_[rank].wait_until(*message->taken, turn_us(rank, *message->link));
+      ranks_[rank].wait_until(*message->taken, turning_us(rank, *message->link));
       if (receives && !message->received) take(rank, *message);
     }
     return true;
@@ -95,7 +100,7 @@ class Simulation {
         if (message->taken && !message->received) rest.push_back(message);
     std::ranges::sort(rest, {}, [](const Message* message) { return *message->taken; });
     for (Message* message : rest) {
-      ranks_[rank].wait_until(*message->taken, turn_us(rank, *message->link));
+      ranks_[rank].wait_until(*message->taken, turning_us(rank, *message->link));
       take(rank, *message);
     }
   }
@@ -203,7 +208,7 @@ double Simulation::await_claimed(int rank) {
     const double ready =
         in_pieces ? *message->arrives - arrival.at(size) + arrival.at(std::min(size, kPieceBytes)) : *message->arrives;
     const double cost = busy.at(in_pieces ? 0 : size);
-    self.wait_until(ready, turn_us(rank, *message->link));
+    self.wait_until(ready, turning_us(rank, *message->link));
     self.now = std::max(self.now, self.occupy(ready - cost, cost));
     last = std::max(last, *message->arrives);
   }

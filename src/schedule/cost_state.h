@@ -40,6 +40,7 @@ struct Rank {
   double work = 0;                // of its core
   double switching = 0;           // what it costs its core that it had to wait
   double turned = 0;              // when its core, where ranks share it, last came back to it
+  double sharing = 1;             // ranks a core
   const Step* reduced = nullptr;  // the reduce right behind which it stands, but for sends, and when that began
   double reduce_began = 0;
   std::vector<Message*> claimed;  // the messages of the reduce it stands at
@@ -52,14 +53,15 @@ struct Rank {
     work += us;
     return free;
   }
-  // turn_us: until its core comes back to it, where ranks share it; else 0. Who shares a core must give it away to see
-  // what the others have done since it last came back: also for what would else have come while this rank was busy.
-  void wait_until(double time, double turn_us) {
-    if (time <= (turn_us > 0 ? turned : std::max(now, free))) return;
+  // switch_us: from one rank to the next, where they share a core; else 0. Who shares one must give it away to see what
+  // the others have done since it last came back: also for what would else have come while this rank was busy. It comes
+  // back when all of them have looked for what they wait for.
+  void wait_until(double time, double switch_us) {
+    if (time <= (switch_us > 0 ? turned : std::max(now, free))) return;
     now = std::max(now, time);
-    if (turn_us <= 0) return;
-    turned = now = std::max(now, free) + turn_us;
-    switching += turn_us;
+    if (switch_us <= 0) return;
+    turned = now = std::max(now, free) + switch_us * sharing;
+    switching += switch_us;
   }
 };
 
