@@ -47,16 +47,18 @@ inline std::vector<std::byte> expected_reduction(int ranks, std::size_t count, D
   return result;
 }
 
-// What body(communicator) threw on each rank of a job of threads with these settings; empty where it returned.
-inline std::vector<std::optional<Error>> outcomes(int ranks, Settings settings,
+// What body(communicator) threw on each rank of a job of threads, one for each of these settings; empty where it
+// returned.
+inline std::vector<std::optional<Error>> outcomes(std::vector<Settings> by_rank,
                                                   const std::function<void(Communicator&)>& body) {
   const auto store = make_memory_store();
-  std::vector<std::optional<Error>> thrown(ranks);
+  std::vector<std::optional<Error>> thrown(by_rank.size());
   std::vector<std::thread> threads;
-  for (int r = 0; r < ranks; ++r)
-    threads.emplace_back([&, r, settings]() mutable {
-      settings.rank = r;
-      settings.size = ranks;
+  for (std::size_t r = 0; r < by_rank.size(); ++r)
+    threads.emplace_back([&, r] {
+      Settings& settings = by_rank[r];
+      settings.rank = static_cast<int>(r);
+      settings.size = static_cast<int>(by_rank.size());
       try {
         Communicator world = Communicator::join(settings, *store);
         body(world);
@@ -66,6 +68,10 @@ inline std::vector<std::optional<Error>> outcomes(int ranks, Settings settings,
     });
   for (std::thread& thread : threads) thread.join();
   return thrown;
+}
+inline std::vector<std::optional<Error>> outcomes(int ranks, const Settings& settings,
+                                                  const std::function<void(Communicator&)>& body) {
+  return outcomes(std::vector<Settings>(ranks, settings), body);
 }
 
 }  // namespace tutti

@@ -18,25 +18,12 @@ using runtime::Rule;
 // Ranks of one job as threads, each with the file of a table of its own. What they threw.
 std::vector<std::optional<Error>> join_with(const std::vector<std::string>& files, const std::string& transport,
                                             const std::function<void(Communicator&)>& body) {
-  const auto store = make_memory_store();
-  std::vector<std::optional<Error>> thrown(files.size());
-  std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < files.size(); ++r)
-    threads.emplace_back([&, r] {
-      Settings settings;
-      settings.rank = static_cast<int>(r);
-      settings.size = static_cast<int>(files.size());
-      settings.transport = transport;
-      settings.table = files[r];
-      try {
-        Communicator world = Communicator::join(settings, *store);
-        body(world);
-      } catch (const Error& error) {
-        thrown[r] = error;
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return thrown;
+  std::vector<Settings> by_rank(files.size());
+  for (std::size_t r = 0; r < files.size(); ++r) {
+    by_rank[r].transport = transport;
+    by_rank[r].table = files[r];
+  }
+  return outcomes(std::move(by_rank), body);
 }
 
 TEST(OneTable, OfRank0IsThatOfAllRanksAndOfWhatIsSplitOffThem) {

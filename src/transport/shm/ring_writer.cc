@@ -44,7 +44,7 @@ void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) {
 void RingWriter::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes < kLeastBytes) {
     std::memcpy(to, from, bytes);
-  } else if (slowness_ >= kFar && ++unproven_ < kBetweenProbes) {
+  } else if (passes_cache(bytes) && ++unproven_ < kBetweenProbes) {
     copy_past_cache(to, from, bytes);
   } else {
     const std::int64_t start = now_ns();

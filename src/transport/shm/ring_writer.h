@@ -20,7 +20,7 @@ class RingWriter {
   // Whether `bytes` are better made elsewhere and copied here than made here: because the copy goes past the cache, or
   // because it is time to time one.
   bool prefers_copy(std::size_t bytes) {
-    return bytes >= kLeastBytes && (slowness_ >= kFar || ++untimed_ % kBetweenProbes == 0);
+    return passes_cache(bytes) || (bytes >= kLeastBytes && ++untimed_ % kBetweenProbes == 0);
   }
 
   // Whether a copy of `bytes` would go past the cache now.
