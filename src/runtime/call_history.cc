@@ -11,17 +11,6 @@ bool is_before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32
 
 }  // namespace
 
-void CallHistory::entered(std::uint32_t sequence, const Tag& tag) {
-  Slot& slot = slots_[sequence % kKept];
-  slot.sequence.store(0, std::memory_order_relaxed);
-  slot.word0.store(tag.word[0], std::memory_order_release);
-  slot.word1.store(tag.word[1], std::memory_order_release);
-  slot.sequence.store(sequence, std::memory_order_release);
-  entered_.store(sequence, std::memory_order_release);
-}
-
-void CallHistory::completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
-
 bool CallHistory::at(std::uint32_t sequence, Tag& tag) const {
   const Slot& slot = slots_[sequence % kKept];
   if (sequence == 0 || slot.sequence.load(std::memory_order_acquire) != sequence) return false;

@@ -59,8 +59,15 @@ struct Notice {
 // and lock-free for the writer (one writer a communicator).
 class CallHistory {
  public:
-  void entered(std::uint32_t sequence, const Tag& tag);  // a few relaxed stores
-  void completed(std::uint32_t sequence);
+  void entered(std::uint32_t sequence, const Tag& tag) {
+    Slot& slot = slots_[sequence % kKept];
+    slot.sequence.store(0, std::memory_order_relaxed);
+    slot.word0.store(tag.word[0], std::memory_order_release);
+    slot.word1.store(tag.word[1], std::memory_order_release);
+    slot.sequence.store(sequence, std::memory_order_release);
+    entered_.store(sequence, std::memory_order_release);
+  }
+  void completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
   bool at(std::uint32_t sequence, Tag& tag) const;  // false: not entered, or too long ago to say
   bool is_ahead_of(std::uint32_t sequence) const;
   Tag last_completed() const;

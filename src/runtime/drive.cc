@@ -33,18 +33,23 @@ std::string seconds(Patience::Clock::duration time) {
 // --- advancing
 // ------------------------------------------------------------------------------------------------------------
 
-void Group::begin(Request& request) {
-  const Plan& plan = *request.plan;
+void Group::make_ready(const Plan& plan) {
   if (plan.scratch_bytes > 0 && (scratch_ == nullptr || scratch_->bytes() < plan.scratch_bytes)) {
     scratch_.reset();
     scratch_ = job_->allocate(plan.scratch_bytes);
     workspace_.scratch = scratch_->data();
   }
+  workspace_.fit(plan);
   for (const int peer : plan.peers)
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
+  ready_plan_ = &plan;
+}
+
+inline void Group::begin(Request& request) {
+  if (request.plan != ready_plan_) make_ready(*request.plan);
   const Tag tag = request.tag();
   history_->entered(request.sequence, tag);
-  request.operation.start(plan, tag, links_, workspace_, request.input, request.output);
+  request.operation.start(*request.plan, tag, links_, workspace_, request.input, request.output);
   request.begun = true;
 }
 

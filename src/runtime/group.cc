@@ -38,7 +38,7 @@ void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   if (host && plan.input_bytes == 0) return;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
-  if (!host || in == 0 || out == 0 || (in | out) % size_of(plan.call.dtype) != 0 || !(apart || in_place))
+  if (!host || in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
     refuse_buffers(plan, input, output);
 }
 
@@ -130,11 +130,10 @@ Call Group::resolve(const Ask& ask) const {
 }
 
 const Plan& Group::plan_for(const Ask& ask) {
-  if (last_plan_ != nullptr && ask == last_ask_) return *last_plan_;
   const Call call = resolve(ask);
   if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
     plans_.clear();
-    last_plan_ = nullptr;
+    last_plan_ = ready_plan_ = nullptr;
   }
   auto& plan = plans_[call.pack().word];
   if (plan == nullptr) {
@@ -147,16 +146,17 @@ const Plan& Group::plan_for(const Ask& ask) {
   return *plan;
 }
 
-Request Group::prepare(const Ask& ask, ConstBuffer input, Buffer output) {
-  const Plan& plan = plan_for(ask);
+inline const Plan& Group::admit(const Ask& ask, ConstBuffer input, Buffer output) {
+  const Plan& plan = last_plan_ != nullptr && ask == last_ask_ ? *last_plan_ : plan_for(ask);
   check_buffers(plan, input, output);
   if (has_failed()) throw_failure(nullptr);
-  return {plan, ++sequence_, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)};
+  return plan;
 }
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output) {
   Job::Lock lock(*job_);
-  Request request = prepare(ask, input, output);
+  const Plan& plan = admit(ask, input, output);
+  Request request(plan, ++sequence_, input, output);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -173,7 +173,8 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output) {
 
 std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output) {
   Job::Lock lock(*job_);
-  auto request = std::make_shared<Request>(prepare(ask, input, output));
+  const Plan& plan = admit(ask, input, output);
+  auto request = std::make_shared<Request>(plan, ++sequence_, input, output);
   request->group = shared_from_this();
   queue_.push_back(request.get());
   const FloatEnvironment environment;

@@ -34,8 +34,11 @@ struct Failure {
 // A call that has been made: waiting for its turn, running, or over.
 class Request {
  public:
-  Request(const Plan& plan, std::uint32_t sequence, const std::byte* input, std::byte* output)
-      : plan(&plan), sequence(sequence), input(input), output(output) {}
+  Request(const Plan& plan, std::uint32_t sequence, ConstBuffer input, Buffer output)
+      : plan(&plan),
+        sequence(sequence),
+        input(static_cast<const std::byte*>(input.data)),
+        output(static_cast<std::byte*>(output.data)) {}
 
   Tag tag() const { return Call::numbered(plan->tag, sequence); }
   Call call() const { return Call::unpack(tag()); }
@@ -88,9 +91,10 @@ class Group : public std::enable_shared_from_this<Group> {
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
-  Request prepare(const Ask& ask, ConstBuffer input, Buffer output);
+  const Plan& admit(const Ask& ask, ConstBuffer input, Buffer output);
   Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask);
+  void make_ready(const Plan& plan);
   void begin(Request& request);
   void complete_current();
   void drive(Request& request, Job::Lock& lock);
@@ -121,7 +125,8 @@ class Group : public std::enable_shared_from_this<Group> {
   std::shared_ptr<SymmetricMemory> scratch_;
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_;
   const Plan* last_plan_ = nullptr;
-  Ask last_ask_;  // that it is for
+  Ask last_ask_;                      // that it is for
+  const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over

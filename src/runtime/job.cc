@@ -172,12 +172,8 @@ void Job::tell_of_loss(Group& group, int peer, const std::string& why) {
 // --- the engine
 // ---------------------------------------------------------------------------------------------------------
 
-Job::Lock::Lock(Job& job) : job_(job), lock_(job.engine_, std::defer_lock) { take(); }
-Job::Lock::~Lock() = default;
-
 // A mutex goes to whoever is quickest, which is the thread that has just let it go: so that one stands back.
-void Job::Lock::take() {
-  if (job_.wanting_.load(std::memory_order_relaxed) == 0 && lock_.try_lock()) return;
+void Job::Lock::queue() {
   const std::uint64_t turn = job_.turn_.load(std::memory_order_relaxed);
   for (int i = 0; i < kMostYields && job_.wanting_.load(std::memory_order_relaxed) > 0 &&
                   job_.turn_.load(std::memory_order_relaxed) == turn;
@@ -187,12 +183,6 @@ void Job::Lock::take() {
   lock_.lock();
   job_.wanting_.fetch_sub(1, std::memory_order_relaxed);
   job_.turn_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Job::Lock::breathe() {
-  if (job_.wanting_.load(std::memory_order_relaxed) == 0) return;
-  lock_.unlock();
-  take();
 }
 
 // Bad news may have come while the group was being made.

@@ -77,13 +77,19 @@ class Job {
   // Held while anything is advanced. breathe() lets another thread of this rank have it.
   class Lock {
    public:
-    explicit Lock(Job& job);
-    ~Lock();
-    void breathe();
+    explicit Lock(Job& job) : job_(job), lock_(job.engine_, std::defer_lock) { take(); }
+    void breathe() {
+      if (job_.wanting_.load(std::memory_order_relaxed) == 0) return;
+      lock_.unlock();
+      take();
+    }
 
    private:
     friend class Job;
-    void take();
+    void take() {
+      if (job_.wanting_.load(std::memory_order_relaxed) != 0 || !lock_.try_lock()) queue();
+    }
+    void queue();
     Job& job_;
     std::unique_lock<BiasedMutex> lock_;
   };

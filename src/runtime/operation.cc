@@ -10,26 +10,10 @@ constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
 
 }  // namespace
 
-void Operation::start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace,
-                      const std::byte* input, std::byte* output) {
-  plan_ = &plan;
-  tag_ = tag;
-  links_ = links;
-  workspace_ = &workspace;
-  input_ = input;
-  output_ = output;
-  if (workspace.sources.size() < plan.most_sources) workspace.sources.resize(plan.most_sources);
-  if (workspace.targets.size() < plan.most_pushes + 1) workspace.targets.resize(plan.most_pushes + 1);
-  if (workspace.pushed.size() < plan.most_pushes) workspace.pushed.resize(plan.most_pushes);
-}
-
-std::byte* Operation::at(Space space, std::size_t offset) const {
-  switch (space) {
-    case Space::input: return const_cast<std::byte*>(input_) + (offset - plan_->input_bias);
-    case Space::output: return output_ + (offset - plan_->output_bias);
-    case Space::scratch: return workspace_->scratch + offset;
-  }
-  return nullptr;
+void Workspace::fit(const Plan& plan) {
+  if (sources.size() < plan.most_sources) sources.resize(plan.most_sources);
+  if (targets.size() < plan.most_pushes + 1) targets.resize(plan.most_pushes + 1);
+  if (pushed.size() < plan.most_pushes) pushed.resize(plan.most_pushes);
 }
 
 bool Operation::advance() {

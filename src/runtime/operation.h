@@ -27,14 +27,24 @@ struct Workspace {
   std::vector<ReduceTarget> targets;
   std::vector<std::byte*> pushed;  // by send behind the reduce: where it was written to at the peer, or nullptr
   std::byte* scratch = nullptr;
+  void fit(const Plan& plan);  // all but scratch
 };
 
 // A resumable state machine over a plan's steps. Not thread-safe: the engine's lock is held around advance().
 class Operation {
  public:
-  // Once. The plan, links and workspace must outlive it. `links` is indexed by rank of the communicator.
+  // Once. The plan, links and workspace, which fits the plan, must outlive it. `links` is indexed by rank of the
+  // communicator.
   void start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
-             std::byte* output);
+             std::byte* output) {
+    plan_ = &plan;
+    tag_ = tag;
+    links_ = links;
+    workspace_ = &workspace;
+    base_[static_cast<int>(Space::input)] = const_cast<std::byte*>(input) - plan.input_bias;
+    base_[static_cast<int>(Space::output)] = output - plan.output_bias;
+    base_[static_cast<int>(Space::scratch)] = workspace.scratch;
+  }
 
   // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
   // either.
@@ -47,7 +57,7 @@ class Operation {
   std::uint64_t moves() const { return moves_; }
 
  private:
-  std::byte* at(Space space, std::size_t offset) const;
+  std::byte* at(Space space, std::size_t offset) const { return base_[static_cast<int>(space)] + offset; }
   Channel& channel(int peer) { return *links_[peer].channel; }
   bool run(const PlanStep& step);
   bool run_reduce(const PlanStep& step);
@@ -63,8 +73,7 @@ class Operation {
   Tag tag_{};
   std::span<Link> links_;
   Workspace* workspace_ = nullptr;
-  const std::byte* input_ = nullptr;
-  std::byte* output_ = nullptr;
+  std::byte* base_[3] = {};     // of each space: where its offset 0 lies
   std::size_t next_ = 0;        // step
   std::size_t done_ = 0;        // elements of it
   bool finishes_ = false;       // the reduce under way does its finisher's work too

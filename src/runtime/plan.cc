@@ -168,6 +168,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   plan->stream = total * size_of(call.dtype) * 2 * layout.ranks() > kStreamAboveBytes;
   const std::size_t own = partition.slice(schedule.slices > rank ? rank : 0).begin * size_of(call.dtype);
   plan->input_bytes = plan->output_bytes = total * size_of(call.dtype);
+  plan->alignment = size_of(call.dtype);
   if (call.collective == Collective::all_gather) {
     plan->input_bias = own;
     plan->input_bytes = call.count * size_of(call.dtype);

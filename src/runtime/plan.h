@@ -69,6 +69,7 @@ struct Plan {
   // What the caller's buffers must be: bytes, and output - input when in place.
   std::size_t input_bytes = 0, output_bytes = 0;
   std::ptrdiff_t in_place = 0;
+  std::uintptr_t alignment = 1;
   bool stream = false;  // results outgrow the cache: store past it
   std::size_t most_sources = 0, most_pushes = 0;
 };

@@ -88,9 +88,13 @@ class Channel final : public tutti::Channel {
   bool connect() { return out_ != nullptr || find_peer(); }
   bool find_peer();
   bool push(Outgoing& message);
+  bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool is_lent(const std::byte* data, std::size_t bytes, Use use, std::uint64_t& at) const;
-  bool room_for_line();
-  Line& next_line();
+  bool room_for_line() {
+    if (line_out_ - acked_ >= kLines) refresh_ack();
+    return line_out_ - acked_ < kLines;
+  }
+  Line& next_line() { return out_->lines[line_out_ % kLines]; }
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   std::byte* posted_for(std::uint64_t message, std::size_t bytes, const Tag& tag);
   void write_waiting_post();

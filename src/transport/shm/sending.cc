@@ -28,12 +28,6 @@ void Channel::drop_returned() {
   while (!lent_.empty() && reached(acked_, lent_.front().line + 1)) lent_.pop();
 }
 
-bool Channel::room_for_line() {
-  if (line_out_ - acked_ < kLines) return true;
-  refresh_ack();
-  return line_out_ - acked_ < kLines;
-}
-
 // Ring space is handed out in one piece; what is left before the wrap is skipped when it is too short.
 bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
   const std::uint64_t offset = ring_head_ & (ring_bytes_ - 1);
@@ -47,9 +41,7 @@ bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
   return true;
 }
 
-Line& Channel::next_line() { return out_->lines[line_out_ % kLines]; }
-
-void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
+inline void Channel::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   line.tag[0] = tag.word[0];
   line.tag[1] = tag.word[1];
   line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total, std::memory_order_relaxed);
@@ -86,16 +78,18 @@ bool Channel::is_lent(const std::byte* data, std::size_t bytes, Use use, std::ui
          transport_.is_symmetric(data, bytes, at);
 }
 
+inline bool Channel::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  if (!connect() || !room_for_line()) return false;
+  Line& line = next_line();
+  if (bytes != 0) std::memcpy(line.inside, data, bytes);
+  announce(line, tag, LineKind::inside, bytes);
+  ++pushed_;
+  return true;
+}
+
 bool Channel::push(Outgoing& message) {
+  if (message.bytes <= kInlineBytes) return push_inside(message.tag, message.data, message.bytes);
   if (!connect()) return false;
-  if (message.bytes <= kInlineBytes) {
-    if (!room_for_line()) return false;
-    Line& line = next_line();
-    if (message.bytes != 0) std::memcpy(line.inside, message.data, message.bytes);
-    announce(line, message.tag, LineKind::inside, message.bytes);
-    ++pushed_;
-    return true;
-  }
   if (message.done == 0) {
     if (!room_for_line()) return false;
     std::uint64_t at;
@@ -134,6 +128,7 @@ bool Channel::push(Outgoing& message) {
 
 void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) {
   ++messages_out_;
+  if (bytes <= kInlineBytes && outgoing_.empty() && push_inside(tag, data, bytes)) return;
   Outgoing message{tag, data, bytes, 0, use};
   if (!outgoing_.empty() || !push(message)) outgoing_.push(message);
 }
