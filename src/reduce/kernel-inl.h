@@ -259,13 +259,12 @@ void run_port(const Task& task) {
 #endif
 
 template <template <class, bool> class PortOf, class T>
-void run_op(Op op, const Task& task) {
+Kernel kernel_of(Op op) {
   switch (op) {
-    case Op::sum:
-    case Op::avg: return run_port<PortOf, T, Op::sum>(task);
-    case Op::prod: return run_port<PortOf, T, Op::prod>(task);
-    case Op::min: return run_port<PortOf, T, Op::min>(task);
-    case Op::max: return run_port<PortOf, T, Op::max>(task);
+    case Op::prod: return run_port<PortOf, T, Op::prod>;
+    case Op::min: return run_port<PortOf, T, Op::min>;
+    case Op::max: return run_port<PortOf, T, Op::max>;
+    default: return run_port<PortOf, T, Op::sum>;
   }
 }
 

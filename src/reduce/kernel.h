@@ -1,14 +1,17 @@
-// The vector kernels behind reduce(): one function a family of types, compiled once per instruction set, the best one
-// that this processor has being chosen at the first call.
+// The vector kernels behind reduce(): compiled once per instruction set. Asked for a
+// kernel, each family of types gives the one of the best set that this processor has.
 #pragma once
 
 #include "reduce/scalar.h"
 
 namespace tutti {
 
-// dtype must be of the family; avg runs as sum, task.leaves saying whether to divide (integers: it must be 0).
-void run_float_kernel(DType dtype, Op op, const Task& task);  // float32, float64
-void run_half_kernel(DType dtype, Op op, const Task& task);   // float16, bfloat16
-void run_integer_kernel(DType dtype, Op op, const Task& task);
+using Kernel = void (*)(const Task& task);
+
+// dtype must be of the family; avg gives the kernel of sum, task.leaves saying whether to divide (integers: it must be
+// 0).
+Kernel float_kernel(DType dtype, Op op);  // float32, float64
+Kernel half_kernel(DType dtype, Op op);   // float16, bfloat16
+Kernel integer_kernel(DType dtype, Op op);
 
 }  // namespace tutti

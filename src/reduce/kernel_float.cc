@@ -9,8 +9,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti {
 namespace HWY_NAMESPACE {
 
-void run_float(DType dtype, Op op, const Task& task) {
-  dtype == DType::float32 ? run_op<PlainPort, float>(op, task) : run_op<PlainPort, double>(op, task);
+Kernel float_kernel_here(DType dtype, Op op) {
+  return dtype == DType::float32 ? kernel_of<PlainPort, float>(op) : kernel_of<PlainPort, double>(op);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -19,7 +19,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti {
-HWY_EXPORT(run_float);
-void run_float_kernel(DType dtype, Op op, const Task& task) { HWY_DYNAMIC_DISPATCH(run_float)(dtype, op, task); }
+HWY_EXPORT(float_kernel_here);
+Kernel float_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op); }
 }  // namespace tutti
 #endif

@@ -100,8 +100,8 @@ struct HalfPort<bfloat16, kWhole> {
 
 #endif
 
-void run_half(DType dtype, Op op, const Task& task) {
-  dtype == DType::float16 ? run_op<HalfPort, float16>(op, task) : run_op<HalfPort, bfloat16>(op, task);
+Kernel half_kernel_here(DType dtype, Op op) {
+  return dtype == DType::float16 ? kernel_of<HalfPort, float16>(op) : kernel_of<HalfPort, bfloat16>(op);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -110,7 +110,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti {
-HWY_EXPORT(run_half);
-void run_half_kernel(DType dtype, Op op, const Task& task) { HWY_DYNAMIC_DISPATCH(run_half)(dtype, op, task); }
+HWY_EXPORT(half_kernel_here);
+Kernel half_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(half_kernel_here)(dtype, op); }
 }  // namespace tutti
 #endif

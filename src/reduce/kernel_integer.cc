@@ -11,24 +11,18 @@ namespace HWY_NAMESPACE {
 
 // Sums and products of signed integers are those of unsigned ones.
 template <class T>
-void run_integer_op(Op op, const Task& task) {
-  switch (op) {
-    case Op::sum:
-    case Op::avg: return run_port<PlainPort, BitsOf<T>, Op::sum>(task);
-    case Op::prod: return run_port<PlainPort, BitsOf<T>, Op::prod>(task);
-    case Op::min: return run_port<PlainPort, T, Op::min>(task);
-    case Op::max: return run_port<PlainPort, T, Op::max>(task);
-  }
+Kernel integer_kernel_of(Op op) {
+  return op == Op::min || op == Op::max ? kernel_of<PlainPort, T>(op) : kernel_of<PlainPort, BitsOf<T>>(op);
 }
 
-void run_integer(DType dtype, Op op, const Task& task) {
+Kernel integer_kernel_here(DType dtype, Op op) {
   switch (dtype) {
-    case DType::int8: return run_integer_op<std::int8_t>(op, task);
-    case DType::uint8: return run_integer_op<std::uint8_t>(op, task);
-    case DType::int32: return run_integer_op<std::int32_t>(op, task);
-    case DType::uint32: return run_integer_op<std::uint32_t>(op, task);
-    case DType::int64: return run_integer_op<std::int64_t>(op, task);
-    default: return run_integer_op<std::uint64_t>(op, task);
+    case DType::int8: return integer_kernel_of<std::int8_t>(op);
+    case DType::uint8: return integer_kernel_of<std::uint8_t>(op);
+    case DType::int32: return integer_kernel_of<std::int32_t>(op);
+    case DType::uint32: return integer_kernel_of<std::uint32_t>(op);
+    case DType::int64: return integer_kernel_of<std::int64_t>(op);
+    default: return integer_kernel_of<std::uint64_t>(op);
   }
 }
 
@@ -38,7 +32,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tutti {
-HWY_EXPORT(run_integer);
-void run_integer_kernel(DType dtype, Op op, const Task& task) { HWY_DYNAMIC_DISPATCH(run_integer)(dtype, op, task); }
+HWY_EXPORT(integer_kernel_here);
+Kernel integer_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op); }
 }  // namespace tutti
 #endif

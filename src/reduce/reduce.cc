@@ -13,9 +13,9 @@ bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bf
 
 bool is_plain_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-auto kernel_of(DType dtype) {
-  if (is_plain_float(dtype)) return run_float_kernel;
-  return is_half(dtype) ? run_half_kernel : run_integer_kernel;
+Kernel kernel_for(DType dtype, Op op) {
+  if (is_plain_float(dtype)) return float_kernel(dtype, op);
+  return is_half(dtype) ? half_kernel(dtype, op) : integer_kernel(dtype, op);
 }
 
 // To several targets, or past the cache, bits are copied by the kernel of bytes: the source is read once.
@@ -29,11 +29,11 @@ void copy(const Task& task, std::size_t element_bytes) {
   }
   Task as_bytes = task;
   as_bytes.count = bytes;
-  run_integer_kernel(DType::uint8, Op::sum, as_bytes);
+  integer_kernel(DType::uint8, Op::sum)(as_bytes);
 }
 
 // One source that is not finished: its bits, where the target is of its own type.
-void move(DType dtype, Op op, const Task& task) {
+void move(DType dtype, Kernel kernel, const Task& task) {
   if (!is_half(dtype)) return copy(task, size_of(dtype));
   for (const ReduceTarget& target : task.targets) {
     Task one = task;
@@ -41,7 +41,7 @@ void move(DType dtype, Op op, const Task& task) {
     if (target.partial == task.sources[0].partial) {
       copy(one, target.partial ? accumulation_size_of(dtype) : size_of(dtype));
     } else {
-      run_half_kernel(dtype, op, one);
+      kernel(one);
     }
   }
 }
@@ -64,14 +64,14 @@ void divide(DType dtype, std::byte* data, std::size_t count, std::uint32_t leave
 }
 
 // There is no vector instruction that divides integers, so a mean is a second pass, over the first target.
-void average_integers(DType dtype, Op, const Task& task) {
+void average_integers(DType dtype, Kernel kernel, const Task& task) {
   if (task.targets.empty() || task.count == 0) return;
   const ReduceTarget& first = task.targets[0];
   Task sum = task;
   sum.targets = {&first, 1};
   sum.leaves = 0;
   sum.stream = false;
-  run_integer_kernel(dtype, Op::sum, sum);
+  kernel(sum);
   divide(dtype, first.data, task.count, task.leaves);
   for (const ReduceTarget& other : task.targets.subspan(1)) {
     std::memcpy(other.data, first.data, task.count * size_of(dtype));
@@ -81,13 +81,17 @@ void average_integers(DType dtype, Op, const Task& task) {
 }  // namespace
 
 Reduction::Reduction(const ReduceSpec& spec, std::span<const ReduceSource> shape)
-    : groups_(shape, is_half(spec.dtype)), dtype_(spec.dtype), op_(spec.op) {
+    : groups_(shape, is_half(spec.dtype)), kernel_(kernel_for(spec.dtype, spec.op)), dtype_(spec.dtype) {
   const bool divide = spec.finish && spec.op == Op::avg;
   if (divide && spec.leaves == 0)
     throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   leaves_ = divide ? spec.leaves : 0;
   const bool is_float = is_half(dtype_) || is_plain_float(dtype_);
-  run_ = shape.size() == 1 && !spec.finish ? move : divide && !is_float ? average_integers : kernel_of(dtype_);
+  if (shape.size() == 1 && !spec.finish) {
+    around_ = move;
+  } else if (divide && !is_float) {
+    around_ = average_integers;
+  }
 }
 
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,

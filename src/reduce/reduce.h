@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "reduce/float_environment.h"
 #include "tutti/types.h"
 
 namespace tutti {
@@ -38,18 +39,5 @@ struct ReduceSpec {
 // environment: see FloatEnvironment, which the caller holds around calls.
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
             std::size_t count);
-
-// Sets the floating-point control word to IEEE defaults (nearest even, no flush to zero, no denormals-as-zero) and puts
-// the caller's back when it goes. Costs two reads of the word when nothing differs.
-class FloatEnvironment {
- public:
-  FloatEnvironment();
-  ~FloatEnvironment();
-  FloatEnvironment(const FloatEnvironment&) = delete;
-  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
-
- private:
-  std::uint32_t before_;
-};
 
 }  // namespace tutti

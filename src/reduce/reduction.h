@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "reduce/kernel.h"
 #include "reduce/reduce.h"
 #include "reduce/scalar.h"
 #include "reduce/tree.h"
@@ -20,14 +21,15 @@ class Reduction {
   // As reduce(), of sources of that shape.
   void run(std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets, std::size_t count,
            bool stream) const {
-    run_(dtype_, op_, {sources, targets, groups_.get(), count, leaves_, stream});
+    const Task task{sources, targets, groups_.get(), count, leaves_, stream};
+    around_ == nullptr ? kernel_(task) : around_(dtype_, kernel_, task);
   }
 
  private:
   Groups groups_;
-  void (*run_)(DType, Op, const Task&);
+  Kernel kernel_;
+  void (*around_)(DType, Kernel, const Task&) = nullptr;  // what takes more, or less, than the kernel
   DType dtype_;
-  Op op_;
   std::uint32_t leaves_;  // to divide by; 0: nothing is divided
 };
 

@@ -122,7 +122,15 @@ class Channel final : public tutti::Channel {
   void ring_bell() const;
   [[noreturn]] void throw_gone() const;
 
-  const Line* arrived();
+  const Line* arrived() {
+    const Line& line = in_->lines[line_in_ % kLines];
+    const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
+    if (static_cast<std::uint32_t>(stamp) != line_in_ + 1) return nullptr;
+    read_ack(static_cast<std::uint32_t>(stamp >> 32));
+    if (noted_ != line_in_ + 1) note(line);
+    return &line;
+  }
+  void note(const Line& line);
   const Line* awaited();
   const Line* checked(const Tag& tag, std::size_t bytes);
   std::span<const std::byte> payload(const Line& line) const;

@@ -10,22 +10,16 @@ constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may
 
 }  // namespace
 
-const Line* Channel::arrived() {
-  const Line& line = in_->lines[line_in_ % kLines];
-  const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
-  if (static_cast<std::uint32_t>(stamp) != line_in_ + 1) return nullptr;
-  read_ack(static_cast<std::uint32_t>(stamp >> 32));
-  if (noted_ != line_in_ + 1) {
-    noted_ = line_in_ + 1;
-    if (kind_of(line) != LineKind::inside && line.post.message != 0)
-      posts_in_[(line.post.message - 1) % kPosts] = line.post;
-  }
-  return &line;
+// The first look at a line that has come.
+void Channel::note(const Line& line) {
+  noted_ = line_in_ + 1;
+  if (kind_of(line) != LineKind::inside && line.post.message != 0)
+    posts_in_[(line.post.message - 1) % kPosts] = line.post;
 }
 
 // For a line that somebody needs. What a peer wrote, it wrote before it went; it may also have closed its end of this
 // channel by now, or this rank not have looked for it yet. Its segment was handed over before it wrote anything.
-const Line* Channel::awaited() {
+inline const Line* Channel::awaited() {
   const Line* line = arrived();
   if (theirs_ == nullptr) connect();
   if (line != nullptr || who_ == nullptr || !who_->gone.load(std::memory_order_acquire)) return line;
@@ -34,7 +28,7 @@ const Line* Channel::awaited() {
   return line;
 }
 
-const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
+inline const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
   const Line* line = awaited();
   if (line == nullptr) return nullptr;
   if (tag_of(line->tag) != tag) throw TagMismatch{peer_, tag, tag_of(line->tag)};
@@ -42,7 +36,7 @@ const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
   return line;
 }
 
-std::span<const std::byte> Channel::payload(const Line& line) const {
+inline std::span<const std::byte> Channel::payload(const Line& line) const {
   switch (kind_of(line)) {
     case LineKind::inside: return {line.inside, total_of(line)};
     case LineKind::ring: return {in_->ring + line.at, line.bytes};
@@ -52,7 +46,7 @@ std::span<const std::byte> Channel::payload(const Line& line) const {
   return {};
 }
 
-void Channel::consume_line(bool peer_waits) {
+inline void Channel::consume_line(bool peer_waits) {
   ++line_in_;
   peer_waits_ |= peer_waits;
 }
@@ -112,8 +106,10 @@ std::uint64_t Channel::received() {
 }
 
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
-  fill();
-  if (!wanted_.empty() && wanted_.front().message == messages_done_) return false;
+  if (!wanted_.empty()) {
+    fill();
+    if (!wanted_.empty() && wanted_.front().message == messages_done_) return false;
+  }
   const Line* line = viewing_ ? awaited() : checked(tag, bytes);
   if (line == nullptr) return false;
   if (!viewing_) {
