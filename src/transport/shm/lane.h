@@ -16,7 +16,7 @@
 
 namespace tutti::shm {
 
-inline constexpr std::uint32_t kLines = 32;
+inline constexpr std::uint32_t kLines = 16;
 inline constexpr std::uint32_t kPosts = 32;
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 480;
