@@ -84,9 +84,9 @@ void Operation::reserve_pushes(const PlanStep& step) {
   first_push_ = next_ + 1;
   const PlanSource& only = plan_->sources[step.first_source];
   const bool copies = step.source_count == 1 && only.peer == kLocal;
-  const std::byte* const source = copies ? at(step.space, step.offset) : nullptr;
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const PlanStep& send = plan_->steps[first_push_ + i];
+    const std::byte* const source = copies ? at(send.space, send.offset) : nullptr;
     workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes, source);
   }
 }

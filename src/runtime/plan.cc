@@ -42,15 +42,24 @@ class Places {
   std::size_t scratch_cell_;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
 };
 
-// A reduce whose result is sent by the steps right behind it may write to those peers at once.
+bool is_same_memory(const PlanStep& send, Space space, std::size_t offset) {
+  return send.space == space && send.offset == offset;
+}
+
+// A reduce whose result is sent by the steps right behind it may write to those peers at once. So may a copy whose
+// source they send.
 void mark_fusible(Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     PlanStep& reduce = plan.steps[i];
     if (reduce.kind != StepKind::reduce) continue;
+    const PlanSource& source = plan.sources[reduce.first_source];
+    const bool copies = reduce.source_count == 1 && !reduce.finish && source.peer == kLocal &&
+                        source.partial == reduce.partial;
     for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
       PlanStep& send = plan.steps[j];
-      const bool same = send.kind == StepKind::send && send.space == reduce.space && send.offset == reduce.offset &&
-                        send.bytes == reduce.bytes;
+      const bool same = send.kind == StepKind::send && send.bytes == reduce.bytes &&
+                        (is_same_memory(send, reduce.space, reduce.offset) ||
+                         (copies && is_same_memory(send, source.space, source.offset)));
       const bool first = std::none_of(plan.steps.begin() + i + 1, plan.steps.begin() + j,
                                       [&](const PlanStep& step) { return step.peer == send.peer; });
       if (!same || !first) break;

@@ -10,8 +10,9 @@
 // Bytes:    (n-1)/n M
 // Rounds:   1
 // Time:     (n-1) c alpha + (n-1)/n M beta
-// Restrictions: none. The sends stand right behind the copy, so that where memory is shared one pass writes all
-// outputs, or the rings on the way there; large pieces of symmetric memory are lent instead.
+// Restrictions: none. The sends stand right behind the copy of what they send, so that where memory is shared one pass
+// writes all outputs, or the rings on the way there. Large pieces of symmetric memory are lent instead: the input, since
+// what this core has just written, the output, would have to come back to the peer's core every time.
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
 #include "collectives/algorithms.h"
@@ -29,7 +30,7 @@ Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& mes
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
     builder.copy(input(rank, chunk), output(rank, chunk));
-    for (int peer : peers) builder.send(peer, output(rank, chunk));
+    for (int peer : peers) builder.send(peer, input(rank, chunk));
   }
   return std::move(builder).build();
 }

@@ -32,7 +32,7 @@ Schedule all_gather::ring(int rank, const Layout& layout, const Message& message
   Builder builder(rank, n, message.chunks, true);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     builder.copy(input(rank, chunk), output(rank, chunk));
-    if (n > 1) builder.send((rank + 1) % n, output(rank, chunk));
+    if (n > 1) builder.send((rank + 1) % n, input(rank, chunk));
   }
   ring_gather(builder, rank, n, message.chunks);
   return std::move(builder).build();
