@@ -1,7 +1,6 @@
 #include "reduce/reduce.h"
 
-#include <cstring>
-
+#include "reduce/copy.h"
 #include "reduce/kernel.h"
 #include "reduce/reduction.h"
 #include "tutti/error.h"
@@ -23,7 +22,7 @@ void copy(const Task& task, std::size_t element_bytes) {
   const std::size_t bytes = task.count * element_bytes;
   if (bytes < 256 || (task.targets.size() == 1 && !task.stream)) {
     for (const ReduceTarget& target : task.targets) {
-      if (target.data != task.sources[0].data && bytes != 0) std::memcpy(target.data, task.sources[0].data, bytes);
+      if (target.data != task.sources[0].data) copy_bytes(target.data, task.sources[0].data, bytes);
     }
     return;
   }
@@ -74,7 +73,7 @@ void average_integers(DType dtype, Kernel kernel, const Task& task) {
   kernel(sum);
   divide(dtype, first.data, task.count, task.leaves);
   for (const ReduceTarget& other : task.targets.subspan(1)) {
-    std::memcpy(other.data, first.data, task.count * size_of(dtype));
+    copy_bytes(other.data, first.data, task.count * size_of(dtype));
   }
 }
 

@@ -1,6 +1,5 @@
 // The receiving half of a channel: lines as they arrive, shown where they lie or filled into what was lent.
-#include <cstring>
-
+#include "reduce/copy.h"
 #include "transport/shm/channel.h"
 
 namespace tutti::shm {
@@ -83,7 +82,7 @@ bool Channel::fill() {
       want.done = want.bytes;
     } else {
       const auto bytes = payload(*line);
-      if (!bytes.empty()) std::memcpy(want.data + want.done, bytes.data(), bytes.size());
+      copy_bytes(want.data + want.done, bytes.data(), bytes.size());
       want.done += bytes.size();
     }
     consume_line(kind == LineKind::lent || (kind == LineKind::ring && line->bytes >= kAckAtOnceBytes));

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
+#include "reduce/copy.h"
 #include "transport/shm/lane.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace tutti::shm {
 namespace {
@@ -21,34 +17,16 @@ std::int64_t now_ns() {
       .count();
 }
 
-void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) {
-  std::size_t i = 0;
-#if defined(__SSE2__)
-  for (; i + 64 <= bytes; i += 64) {
-    const auto* source = reinterpret_cast<const __m128i*>(from + i);
-    auto* target = reinterpret_cast<__m128i*>(to + i);
-    const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1), c = _mm_loadu_si128(source + 2),
-                  d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(target, a);
-    _mm_stream_si128(target + 1, b);
-    _mm_stream_si128(target + 2, c);
-    _mm_stream_si128(target + 3, d);
-  }
-  _mm_sfence();
-#endif
-  std::memcpy(to + i, from + i, bytes - i);
-}
-
 }  // namespace
 
 void RingWriter::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes < kLeastBytes) {
-    std::memcpy(to, from, bytes);
+    copy_bytes(to, from, bytes);
   } else if (passes_cache(bytes) && ++unproven_ < kBetweenProbes) {
-    copy_past_cache(to, from, bytes);
+    copy_bytes(to, from, bytes, true);
   } else {
     const std::int64_t start = now_ns();
-    std::memcpy(to, from, bytes);
+    copy_bytes(to, from, bytes);
     judge(bytes, now_ns() - start);
   }
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "reduce/copy.h"
 #include "transport/shm/channel.h"
 
 namespace tutti::shm {
@@ -96,7 +97,7 @@ bool Channel::push(Outgoing& message) {
     const bool lent = is_lent(message.data, message.bytes, message.use, at);
     std::byte* const posted = lent ? nullptr : posted_for(pushed_, message.bytes, message.tag);
     if (posted != nullptr) {
-      std::memcpy(posted, message.data, message.bytes);
+      copy_bytes(posted, message.data, message.bytes);
       announce(next_line(), message.tag, LineKind::delivered, message.bytes);
     } else if (lent) {
       lent_.push({pushed_, line_out_});
