@@ -71,7 +71,7 @@ struct Shared {
         lanes.insert({step.peer, rank});
         // Symmetric memory that is large enough is read or written where it lies; of less, what finds no receive posted
         // goes through the ring.
-        if (slice <= tutti::shm::kInlineBytes || (symmetric && slice >= tutti::shm::kCopyKeptBelowBytes)) continue;
+        if (slice <= tutti::shm::kInlineBytes || (symmetric && slice > tutti::shm::kFragmentBytes)) continue;
         rings.insert({rank, step.peer});
         exact = exact && !symmetric;
       }

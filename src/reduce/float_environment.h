@@ -24,7 +24,7 @@ class FloatEnvironment {
 
  private:
 #if defined(__x86_64__)
-  static constexpr std::uint32_t kDefault = 0x1f80;  // all exceptions masked, to nearest even, denormals kept
+  static constexpr std::uint32_t kDefault = 0x1f80;      // all exceptions masked, to nearest even, denormals kept
   static constexpr std::uint32_t kStickyFlags = 0x003f;  // what has been raised so far: no influence on results
   static std::uint32_t get() { return _mm_getcsr(); }
   static void set(std::uint32_t word) { _mm_setcsr(word); }

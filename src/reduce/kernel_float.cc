@@ -1,4 +1,4 @@
-#include "reduce/targets.h"
+#include "memory/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce/kernel_float.cc"
 #include <hwy/foreach_target.h>

@@ -1,6 +1,6 @@
 #include "reduce/reduce.h"
 
-#include "reduce/copy.h"
+#include "memory/copy.h"
 #include "reduce/kernel.h"
 #include "reduce/reduction.h"
 #include "tutti/error.h"

@@ -34,7 +34,7 @@ bool Operation::run(const PlanStep& step) {
   switch (step.kind) {
     case StepKind::send:
       if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
-      channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes, step.use);
+      channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
       return true;
     case StepKind::receive:
       channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes);

@@ -53,8 +53,8 @@ void mark_fusible(Plan& plan) {
     PlanStep& reduce = plan.steps[i];
     if (reduce.kind != StepKind::reduce) continue;
     const PlanSource& source = plan.sources[reduce.first_source];
-    const bool copies = reduce.source_count == 1 && !reduce.finish && source.peer == kLocal &&
-                        source.partial == reduce.partial;
+    const bool copies =
+        reduce.source_count == 1 && !reduce.finish && source.peer == kLocal && source.partial == reduce.partial;
     for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
       PlanStep& send = plan.steps[j];
       const bool same = send.kind == StepKind::send && send.bytes == reduce.bytes &&
@@ -105,12 +105,6 @@ void make_reductions(Plan& plan, std::uint32_t leaves) {
     spec.finish = true;
     plan.reductions.emplace_back(spec, shape);
   }
-}
-
-// Results are kept; what goes into them is combined.
-Use use_of(Collective collective, const Region& region) {
-  const bool combines = collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-  return combines && region.space != Space::output ? Use::combine : Use::keep;
 }
 
 struct Traffic {
@@ -200,7 +194,6 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                   .source_count = step.source_count};
     if (step.kind != StepKind::wait_send && step.kind != StepKind::wait_receive) {
       made.partial = step.region.space == Space::scratch;
-      made.use = use_of(call.collective, step.region);
       made.offset = places.offset(step.region);
       made.count = places.range(step.region).size();
       made.element_bytes = static_cast<std::uint8_t>(places.element_bytes(step.region.space));

@@ -36,7 +36,6 @@ struct PlanStep {
   StepKind kind = StepKind::reduce;
   bool finish = false;
   bool partial = false;  // of region: scratch
-  Use use = Use::keep;   // send: what the peer does with it
   std::uint8_t element_bytes = 1;
   bool fused = false;  // send: the reduce before it may already have written to the peer
   Space space = Space::input;

@@ -10,9 +10,9 @@ class FaultyChannel final : public Channel {
   FaultyChannel(std::unique_ptr<Channel> inner, const Faults& faults, const bool& awake, std::uint64_t seed, int peer)
       : inner_(std::move(inner)), faults_(faults), awake_(awake), random_(seed), peer_(peer) {}
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override {
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override {
     if (messages_ == faults_.close_at) inner_.reset();
-    open().send(tag_to_send(tag), data, bytes, use);
+    open().send(tag_to_send(tag), data, bytes);
     ++messages_;
   }
   std::uint64_t sent() override { return shown_later(sent_, open().sent()); }

@@ -40,17 +40,13 @@ struct ChannelClosed {
   std::string why;  // "connection reset by peer"
 };
 
-// What the receiver does with a message: combines it with others, which it can do where the message lies; or keeps it,
-// which takes a copy anyway. A hint: it decides whether memory that the peer can see is worth lending.
-enum class Use : std::uint8_t { combine, keep };
-
 class Channel {
  public:
   virtual ~Channel() = default;
 
   // --- sending -------------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) as the next message, until sent() counts it. Zero bytes is a message too.
-  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use = Use::combine) = 0;
+  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes) = 0;
 
   // Messages given back so far, over the channel's life. May make progress.
   virtual std::uint64_t sent() = 0;

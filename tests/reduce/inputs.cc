@@ -1,4 +1,4 @@
-#include "reduce/targets.h"
+#include "memory/targets.h"
 // Highway's headers must find the above first.
 #include <gtest/gtest.h>
 #include <hwy/highway.h>

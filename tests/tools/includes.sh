@@ -8,10 +8,11 @@ declare -A may=(
   [include/tutti]='tutti/'
   [src/types]='tutti/|types/'
   [src/topology]='tutti/error\.h|topology/'
+  [src/memory]='memory/'
   [src/schedule]='tutti/|types/|schedule/'
   [src/collectives]='tutti/|types/|schedule/|collectives/'
-  [src/reduce]='tutti/types\.h|tutti/error\.h|types/|reduce/'
-  [src/transport]='tutti/types\.h|tutti/error\.h|types/|transport/'
+  [src/reduce]='tutti/types\.h|tutti/error\.h|types/|memory/|reduce/'
+  [src/transport]='tutti/types\.h|tutti/error\.h|types/|memory/|transport/'
   [src/runtime]='tutti/|types/|topology/|schedule/|collectives/|reduce/|transport/|runtime/'
   [src/trainer]='tutti/|trainer/'
 )
@@ -27,7 +28,7 @@ for folder in include/tutti src/*/; do
     continue
   fi
   # Quoted includes, and our folders in angle brackets, less what is allowed.
-  if grep -nE '^ *# *include *("|<(tutti|types|topology|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
+  if grep -nE '^ *# *include *("|<(tutti|types|topology|memory|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
     grep -vE "include *[\"<](${may[$folder]})"; then
     echo "^ $folder may include ${may[$folder]} only"
     wrong=1

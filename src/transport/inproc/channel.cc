@@ -32,7 +32,7 @@ Channel::~Channel() {
 
 // --- sending ---------------------------------------------------------------------------------------------------------
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Use) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(hub_->mutex_);
   out_->lent.push_back({tag, data, bytes});
   wake(out_->receiver);

@@ -21,7 +21,7 @@ class Channel final : public tutti::Channel {
   // Withdraws what is still lent. The peer must not be looking at it: that is the caller's to know.
   ~Channel() override;
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override;
   void commit(const Tag& tag) override;

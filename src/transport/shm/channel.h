@@ -53,7 +53,7 @@ class Channel final : public tutti::Channel {
   Channel(Transport& transport, std::uint64_t communicator, int rank, int peer);
   ~Channel() override;
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
   std::uint64_t sent() override;
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override;
   void commit(const Tag& tag) override;
@@ -72,7 +72,6 @@ class Channel final : public tutti::Channel {
     Tag tag;
     const std::byte* data;
     std::size_t bytes, done;
-    Use use;
   };
   struct Lent {  // announced in place; comes back with the acknowledgement of its line
     std::uint64_t message;
@@ -89,7 +88,7 @@ class Channel final : public tutti::Channel {
   bool find_peer();
   bool push(Outgoing& message);
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
-  bool is_lent(const std::byte* data, std::size_t bytes, Use use, std::uint64_t& at) const;
+  bool is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const;
   bool room_for_line() {
     if (line_out_ - acked_ >= kLines) refresh_ack();
     return line_out_ - acked_ < kLines;

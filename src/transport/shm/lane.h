@@ -25,8 +25,8 @@ inline constexpr std::size_t kLeastRingBytes = 256 << 10;
 inline constexpr std::size_t kMostRingBytes = 2 << 20;
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to
-// come back. What the peer combines it reads in place, which saves two copies; what it keeps, only one.
-inline constexpr std::size_t kCopyBelowBytes = 2 << 10, kCopyKeptBelowBytes = 64 << 10;
+// come back.
+inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
 // How much of each ring to use among `ranks` ranks of one host. A line that was last read by the peer comes back slowly
 // while it lies in the peer's second-level cache, and quickly once it has gone to the cache that both share: so a ring

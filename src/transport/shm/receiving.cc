@@ -1,5 +1,5 @@
 // The receiving half of a channel: lines as they arrive, shown where they lie or filled into what was lent.
-#include "reduce/copy.h"
+#include "memory/copy.h"
 #include "transport/shm/channel.h"
 
 namespace tutti::shm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "reduce/copy.h"
+#include "memory/copy.h"
 #include "transport/shm/lane.h"
 
 namespace tutti::shm {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "reduce/copy.h"
+#include "memory/copy.h"
 #include "transport/shm/channel.h"
 
 namespace tutti::shm {
@@ -74,9 +74,8 @@ std::byte* Channel::posted_for(std::uint64_t message, std::size_t bytes, const T
 
 // Symmetric memory is lent though the peer may have said where it wants the message: who copies should be the same each
 // time, for the lines of what is copied to stay with that core.
-bool Channel::is_lent(const std::byte* data, std::size_t bytes, Use use, std::uint64_t& at) const {
-  return bytes >= (use == Use::keep ? kCopyKeptBelowBytes : kCopyBelowBytes) &&
-         transport_.is_symmetric(data, bytes, at);
+bool Channel::is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const {
+  return bytes >= kCopyBelowBytes && transport_.is_symmetric(data, bytes, at);
 }
 
 inline bool Channel::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
@@ -94,7 +93,7 @@ bool Channel::push(Outgoing& message) {
   if (message.done == 0) {
     if (!room_for_line()) return false;
     std::uint64_t at;
-    const bool lent = is_lent(message.data, message.bytes, message.use, at);
+    const bool lent = is_lent(message.data, message.bytes, at);
     std::byte* const posted = lent ? nullptr : posted_for(pushed_, message.bytes, message.tag);
     if (posted != nullptr) {
       copy_bytes(posted, message.data, message.bytes);
@@ -127,10 +126,10 @@ bool Channel::push(Outgoing& message) {
   return true;
 }
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
   ++messages_out_;
   if (bytes <= kInlineBytes && outgoing_.empty() && push_inside(tag, data, bytes)) return;
-  Outgoing message{tag, data, bytes, 0, use};
+  Outgoing message{tag, data, bytes, 0};
   if (!outgoing_.empty() || !push(message)) outgoing_.push(message);
 }
 
@@ -146,7 +145,7 @@ std::uint64_t Channel::sent() {
 std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte* source) {
   if (bytes <= kInlineBytes || !outgoing_.empty() || !connect() || !room_for_line()) return nullptr;
   std::uint64_t at;
-  if (source != nullptr && is_lent(source, bytes, Use::keep, at)) return nullptr;
+  if (source != nullptr && is_lent(source, bytes, at)) return nullptr;
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(messages_out_, bytes, tag)) {
     reserved_ = LineKind::delivered;

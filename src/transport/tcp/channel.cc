@@ -22,7 +22,7 @@ Channel::~Channel() {
   close(fd_);
 }
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Use) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
   const bool first = sender_.idle();
   sender_.push(tag, data, bytes);
   if (first) write();

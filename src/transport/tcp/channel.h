@@ -20,7 +20,7 @@ class Channel final : public tutti::Channel {
   Channel(Transport& transport, std::uint64_t communicator, int peer);
   ~Channel() override;  // what the kernel has taken still arrives; what has not is lost
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Use use) override;
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
   std::uint64_t sent() override;  // given back = handed to the kernel
   std::byte* reserve(const Tag&, std::size_t, const std::byte*) override { return nullptr; }
   void commit(const Tag&) override {}

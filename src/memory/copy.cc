@@ -1,0 +1,80 @@
+#include "memory/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "memory/copy.cc"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Whole rounds of four vectors, to a target that is aligned to vectors; returns the bytes copied.
+template <bool kPastCache>
+std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_RESTRICT from, std::size_t bytes) {
+  const hn::ScalableTag<std::uint8_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; bytes - i >= 4 * lanes; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + i + lanes);
+    const auto c = hn::LoadU(d, from + i + 2 * lanes), e = hn::LoadU(d, from + i + 3 * lanes);
+    if constexpr (kPastCache) {
+      hn::Stream(a, d, to + i);
+      hn::Stream(b, d, to + i + lanes);
+      hn::Stream(c, d, to + i + 2 * lanes);
+      hn::Stream(e, d, to + i + 3 * lanes);
+    } else {
+      hn::Store(a, d, to + i);
+      hn::Store(b, d, to + i + lanes);
+      hn::Store(c, d, to + i + 2 * lanes);
+      hn::Store(e, d, to + i + 3 * lanes);
+    }
+  }
+  if constexpr (kPastCache) hwy::FlushStream();
+  return i;
+}
+
+std::size_t copy_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes, bool past_cache) {
+  return past_cache ? copy_rounds<true>(to, from, bytes) : copy_rounds<false>(to, from, bytes);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tutti
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <algorithm>
+#include <cstring>
+
+#include "memory/copy.h"
+
+namespace tutti {
+namespace {
+
+HWY_EXPORT(copy_here);
+
+constexpr std::size_t kMemcpyBytes = 4 << 10;  // there the C library has a loop of its own, whatever the vectors
+constexpr std::size_t kLineBytes = 64;
+
+}  // namespace
+
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache) {
+  std::size_t done = 0;
+  if (bytes > kMemcpyBytes || past_cache) {
+    done = std::min(bytes, -reinterpret_cast<std::uintptr_t>(to) % kLineBytes);
+    if (done > 0) std::memcpy(to, from, done);
+    done +=
+        HWY_DYNAMIC_DISPATCH(copy_here)(reinterpret_cast<std::uint8_t*>(to + done),
+                                        reinterpret_cast<const std::uint8_t*>(from + done), bytes - done, past_cache);
+  }
+  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
+}
+
+}  // namespace tutti
+#endif

@@ -1,0 +1,35 @@
+#include "memory/copy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace tutti {
+namespace {
+
+// Around every size at which the way of copying changes, and at every place in a line.
+TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
+  constexpr std::size_t kMargin = 128, kMost = 70'000;
+  std::vector<std::byte> from(kMost + kMargin), to(kMost + 2 * kMargin);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + i / 251);
+  for (const std::size_t bytes : {0, 1, 63, 64, 65, 255, 4095, 4096, 4097, 4160, 4353, 8192, 9001, 65'536, 65'793}) {
+    for (std::size_t at = 0; at<64; at += bytes> 10'000 ? 13 : 1) {
+      for (const bool past_cache : {false, true}) {
+        std::fill(to.begin(), to.end(), std::byte{0xee});
+        std::byte* const target = to.data() + kMargin + at;
+        const std::byte* const source = from.data() + (at * 7) % 64;
+        copy_bytes(target, source, bytes, past_cache);
+        ASSERT_EQ(std::memcmp(target, source, bytes), 0) << bytes << " bytes at " << at << ", past " << past_cache;
+        const bool before = std::all_of(to.data(), target, [](std::byte b) { return b == std::byte{0xee}; });
+        const bool behind =
+            std::all_of(target + bytes, to.data() + to.size(), [](std::byte b) { return b == std::byte{0xee}; });
+        ASSERT_TRUE(before && behind) << bytes << " bytes at " << at << ", past " << past_cache;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti
