@@ -27,7 +27,7 @@ struct PlainPort;
 
 template <template <class, bool> class PortOf, class T, Op op>
 void run_port(const Task& task) {
-  reduce_elements<T, op>(task, 0);
+  reduce_elements<T, op>(task, 0, task.count);
 }
 
 #else
@@ -235,13 +235,23 @@ HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) 
   return i;
 }
 
+// Non-temporal stores need whole vectors at their place: the first element from which on all targets have that, or
+// count if there is none, or it is not worth it.
 template <class Port>
-HWY_INLINE bool can_stream(const Task& task) {
-  if (!task.stream) return false;
-  for (const ReduceTarget& target : task.targets) {
-    if (reinterpret_cast<std::uintptr_t>(target.data) % sizeof(hn::Vec<typename Port::D>) != 0) return false;
-  }
-  return true;
+HWY_INLINE std::size_t first_to_stream(const Task& task) {
+  constexpr std::size_t kVector = hn::MaxLanes(typename Port::D()) * sizeof(hn::TFromD<typename Port::D>);
+  if (!task.stream) return task.count;
+  const auto bytes_of = [](const ReduceTarget& target) {
+    return target.partial ? sizeof(AccumulationOf<typename Port::T>) : sizeof(typename Port::T);
+  };
+  const auto at = [&](const ReduceTarget& target, std::size_t i) {
+    return (reinterpret_cast<std::uintptr_t>(target.data) + i * bytes_of(target)) % kVector;
+  };
+  const ReduceTarget& first = task.targets[0];
+  const std::size_t head = (kVector - at(first, 0)) % kVector / bytes_of(first);
+  for (const ReduceTarget& target : task.targets)
+    if (at(target, head) != 0) return task.count;
+  return std::min(head, task.count);
 }
 
 // Whole rounds of full vectors, then of 16 bytes, then single elements.
@@ -249,11 +259,16 @@ template <template <class, bool> class PortOf, class T, Op op>
 void run_port(const Task& task) {
   using Wide = PortOf<T, true>;
   using Small = PortOf<T, false>;
-  const bool stream = can_stream<Wide>(task);
-  std::size_t i = run_rounds<Wide, op>(task, stream, 0);
-  if (stream) hwy::FlushStream();
+  std::size_t i = first_to_stream<Wide>(task);
+  if (i < task.count) {
+    reduce_elements<T, op>(task, 0, i);
+    i = run_rounds<Wide, op>(task, true, i);
+    hwy::FlushStream();
+  } else {
+    i = run_rounds<Wide, op>(task, false, 0);
+  }
   i = run_rounds<Small, op>(task, false, i);
-  if (i < task.count) reduce_elements<T, op>(task, i);
+  if (i < task.count) reduce_elements<T, op>(task, i, task.count);
 }
 
 #endif

@@ -28,10 +28,10 @@ void run(const ReduceSpec& spec, const Task& task) {
   if (task.sources.size() == 1 && !spec.finish) return move_elements<T>(task);
   switch (spec.op) {
     case Op::sum:
-    case Op::avg: return reduce_elements<T, Op::sum>(task, 0);
-    case Op::prod: return reduce_elements<T, Op::prod>(task, 0);
-    case Op::min: return reduce_elements<T, Op::min>(task, 0);
-    case Op::max: return reduce_elements<T, Op::max>(task, 0);
+    case Op::avg: return reduce_elements<T, Op::sum>(task, 0, task.count);
+    case Op::prod: return reduce_elements<T, Op::prod>(task, 0, task.count);
+    case Op::min: return reduce_elements<T, Op::min>(task, 0, task.count);
+    case Op::max: return reduce_elements<T, Op::max>(task, 0, task.count);
   }
 }
 

@@ -55,15 +55,14 @@ AccumulationOf<T> evaluate_element(std::span<const ReduceSource> sources, std::s
   return waiting[0];
 }
 
-// Elements [begin, task.count).
+// Elements [begin, end).
 template <class T, Op op>
-void reduce_elements(const Task& task, std::size_t begin) {
+void reduce_elements(const Task& task, std::size_t begin, std::size_t end) {
   // Copies: the compiler must assume that a store to a target changes the task.
   const auto sources = task.sources;
   const auto targets = task.targets;
-  const std::size_t count = task.count;
   const std::uint32_t leaves = task.leaves;
-  for (std::size_t i = begin; i < count; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     // The smallest all-reduce of two ranks is this line and no more.
     AccumulationOf<T> value = sources.size() == 2
                                   ? combine<op>(load_element<T>(sources[0], i), load_element<T>(sources[1], i))

@@ -139,7 +139,8 @@ const Plan& Group::plan_for(const Ask& ask) {
   if (plan == nullptr) {
     const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
     const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes, call.order);
-    plan = make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks);
+    plan =
+        make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks, job_->cache_bytes());
   }
   last_ask_ = ask;
   last_plan_ = plan.get();

@@ -97,6 +97,8 @@ void Job::find_hosts() {
       places.push_back({topology::from_bits(member.processors), member.share});
   const auto neighbours = static_cast<int>(places.size());
   crowded_ = topology::must_share(places);
+  const std::size_t cache_bytes = topology::largest_cache_bytes(topology::allowed_processors().front());
+  cache_bytes_ = cache_bytes > 0 ? cache_bytes : kUsualCacheBytes;
   lender_ = inproc_.get();
   if (inproc_ != nullptr) return;
   if (settings_.transport == "shm" && neighbours != settings_.size)

@@ -59,6 +59,7 @@ class Job {
   Control& control() { return *control_; }
   int host_of(int rank) const { return host_[rank]; }
   bool is_crowded() const { return crowded_; }
+  std::size_t cache_bytes() const { return cache_bytes_; }  // of the largest cache of a processor of this rank's
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   shm::Transport* shm() const { return shm_.get(); }
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const {
@@ -151,6 +152,7 @@ class Job {
   Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
   std::vector<int> host_;
   bool crowded_ = false;
+  std::size_t cache_bytes_ = 0;
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::set<int> asked_;  // peers of this host that a connection has been asked to
 

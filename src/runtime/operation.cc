@@ -37,7 +37,8 @@ bool Operation::run(const PlanStep& step) {
       channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
       return true;
     case StepKind::receive:
-      channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes);
+      channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes,
+                                 plan_->stream);
       return true;
     case StepKind::reduce: return run_reduce(step);
     case StepKind::wait_send:

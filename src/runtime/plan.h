@@ -73,9 +73,11 @@ struct Plan {
   std::size_t most_sources = 0, most_pushes = 0;
 };
 
-// chunks: of a slice, where the algorithm pipelines. Throws Error{invalid_argument} where the algorithm does not take
-// the layout.
+inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
+
+// chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}
+// where the algorithm does not take the layout.
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks = 1);
+                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes);
 
 }  // namespace tutti::runtime

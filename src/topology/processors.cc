@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <memory>
 #include <numeric>
 
@@ -99,6 +100,17 @@ int usable_processors() {
   const int allowed = static_cast<int>(allowed_processors().size());
   const int share = processor_share();
   return share > 0 ? std::min(allowed, share) : allowed;
+}
+
+std::size_t largest_cache_bytes(int processor, const std::string& root) {
+  std::size_t largest = 0;
+  for (int index = 0;; ++index) {
+    std::ifstream file(root + "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/cache/index" +
+                       std::to_string(index) + "/size");
+    std::size_t kilobytes = 0;  // "32768K"
+    if (!(file >> kilobytes)) return largest;
+    largest = std::max(largest, kilobytes << 10);
+  }
 }
 
 std::string to_bits(const Processors& processors) {

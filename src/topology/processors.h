@@ -2,6 +2,7 @@
 // the system gives to a thread at a time: a core, or a hardware thread of one.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ int processor_share(const std::string& root = "");
 
 // How many processors the calling thread can really use: those allowed, as far as its share goes.
 int usable_processors();
+
+// Bytes of the largest cache that `processor` has a part in, as the system says; 0 where it does not. (The C library's
+// sysconf takes a virtual machine's word for that of the whole host.) `root` stands before /sys.
+std::size_t largest_cache_bytes(int processor, const std::string& root = "");
 
 // How they travel: a bit each, processor 0 in the lowest of the first byte.
 std::string to_bits(const Processors& processors);

@@ -64,8 +64,10 @@ class Channel {
 
   // --- receiving -----------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) to message number `message` of this direction, until received() counts it. Called in ascending
-  // order; messages before it that no receive has claimed are left to view().
-  virtual void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) = 0;
+  // order; messages before it that no receive has claimed are left to view(). past_cache: a hint that this core will
+  // not read it again soon.
+  virtual void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+                       bool past_cache = false) = 0;
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;

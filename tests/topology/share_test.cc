@@ -18,11 +18,24 @@ class Share : public testing::Test {
     std::ofstream(root_.string() + path) << text;
   }
   int share() const { return processor_share(root_.string()); }
+  std::size_t cache(int processor) const { return largest_cache_bytes(processor, root_.string()); }
   bool several_nodes() const { return has_several_nodes(root_.string()); }
 
  private:
   std::filesystem::path root_;
 };
+
+TEST_F(Share, LargestCacheIsTheProcessorsOwn) {
+  EXPECT_EQ(cache(0), 0u);
+  write("/sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n");
+  write("/sys/devices/system/cpu/cpu0/cache/index1/size", "32K\n");
+  EXPECT_EQ(cache(0), 48u << 10);
+  write("/sys/devices/system/cpu/cpu0/cache/index2/size", "1024K\n");
+  write("/sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
+  write("/sys/devices/system/cpu/cpu1/cache/index0/size", "16K\n");
+  EXPECT_EQ(cache(0), 32u << 20);
+  EXPECT_EQ(cache(1), 16u << 10);
+}
 
 TEST_F(Share, IsUnlimitedWhereNothingLimitsIt) {
   EXPECT_EQ(share(), 0);

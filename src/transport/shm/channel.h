@@ -58,7 +58,7 @@ class Channel final : public tutti::Channel {
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override;
   void commit(const Tag& tag) override;
   void check_reserved() override;
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;
@@ -82,6 +82,7 @@ class Channel final : public tutti::Channel {
     Tag tag;
     std::byte* data;
     std::size_t bytes, done;
+    bool past_cache;
   };
 
   bool connect() { return out_ != nullptr || find_peer(); }

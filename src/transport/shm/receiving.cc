@@ -50,8 +50,8 @@ inline void Channel::consume_line(bool peer_waits) {
   peer_waits_ |= peer_waits;
 }
 
-void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
-  wanted_.push({message, tag, data, bytes, 0});
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) {
+  wanted_.push({message, tag, data, bytes, 0, past_cache});
   std::uint64_t at;
   if (bytes <= kInlineBytes || message - messages_done_ >= kPosts || !connect() ||
       !transport_.is_symmetric(data, bytes, at))
@@ -82,7 +82,7 @@ bool Channel::fill() {
       want.done = want.bytes;
     } else {
       const auto bytes = payload(*line);
-      copy_bytes(want.data + want.done, bytes.data(), bytes.size());
+      copy_bytes(want.data + want.done, bytes.data(), bytes.size(), want.past_cache);
       want.done += bytes.size();
     }
     consume_line(kind == LineKind::lent || (kind == LineKind::ring && line->bytes >= kAckAtOnceBytes));

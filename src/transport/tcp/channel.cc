@@ -33,7 +33,7 @@ std::uint64_t Channel::sent() {
   return sender_.sent();
 }
 
-void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) {
   receiver_.claims().receive(message, tag, data, bytes);
 }
 
