@@ -240,7 +240,7 @@ HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) 
 template <class Port>
 HWY_INLINE std::size_t first_to_stream(const Task& task) {
   constexpr std::size_t kVector = hn::MaxLanes(typename Port::D()) * sizeof(hn::TFromD<typename Port::D>);
-  if (!task.stream) return task.count;
+  if (!task.stream || task.targets.empty()) return task.count;
   const auto bytes_of = [](const ReduceTarget& target) {
     return target.partial ? sizeof(AccumulationOf<typename Port::T>) : sizeof(typename Port::T);
   };
