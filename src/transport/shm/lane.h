@@ -19,7 +19,7 @@ namespace tutti::shm {
 inline constexpr std::uint32_t kLines = 16;
 inline constexpr std::uint32_t kPosts = 32;
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
-inline constexpr std::size_t kInlineBytes = 480;
+inline constexpr std::size_t kInlineBytes = 1568;
 // The writer uses as much of the ring as it sees fit (ring_bytes_for).
 inline constexpr std::size_t kLeastRingBytes = 256 << 10;
 inline constexpr std::size_t kMostRingBytes = 2 << 20;
@@ -67,7 +67,7 @@ struct alignas(64) Line {
     };
   };
 };
-static_assert(sizeof(Line) == 512);
+static_assert(sizeof(Line) / 64 % 2 == 1);  // so that consecutive ones begin in different sets of a cache
 
 struct alignas(64) Post {
   std::atomic<std::uint64_t> stamp;  // message number + 1
