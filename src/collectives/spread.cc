@@ -13,9 +13,9 @@ Spread::Spread(Builder& builder, const Hosts& hosts, const Carriers& carriers, i
       neighbours_(hosts.neighbours(rank)) {}
 
 // Other hosts first: they have the longer way.
-void Spread::send_own(int chunk) {
-  for (int host : hosts_.others(rank_)) send_(carriers_[rank_][host], output(rank_, chunk));
-  for (int neighbour : neighbours_) send_(neighbour, output(rank_, chunk));
+void Spread::send_own(Region own) {
+  for (int host : hosts_.others(rank_)) send_(carriers_[rank_][host], own);
+  for (int neighbour : neighbours_) send_(neighbour, own);
 }
 
 void Spread::receive_from_owners(int chunk) {

@@ -22,7 +22,7 @@ class Spread {
 
   Spread(Builder& builder, const Hosts& hosts, const Carriers& carriers, int rank, Send send);
 
-  void send_own(int chunk);
+  void send_own(Region own);  // a chunk of this rank's slice, wherever it lies
   void receive_from_owners(int chunk);
   void pass_on(int chunk);
   void receive_from_carriers(int chunk);

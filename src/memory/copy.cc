@@ -59,7 +59,7 @@ namespace {
 
 HWY_EXPORT(copy_here);
 
-constexpr std::size_t kMemcpyBytes = 4 << 10;  // there the C library has a loop of its own, whatever the vectors
+constexpr std::size_t kMemcpyBytes = 2 << 10;  // up to here the C library has a loop of its own, whatever the vectors
 constexpr std::size_t kLineBytes = 64;
 
 }  // namespace

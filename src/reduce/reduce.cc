@@ -17,12 +17,12 @@ Kernel kernel_for(DType dtype, Op op) {
   return is_half(dtype) ? half_kernel(dtype, op) : integer_kernel(dtype, op);
 }
 
-// To several targets, or past the cache, bits are copied by the kernel of bytes: the source is read once.
+// To several targets bits are copied by the kernel of bytes: the source is read once.
 void copy(const Task& task, std::size_t element_bytes) {
   const std::size_t bytes = task.count * element_bytes;
-  if (bytes < 256 || (task.targets.size() == 1 && !task.stream)) {
+  if (bytes < 256 || task.targets.size() == 1) {
     for (const ReduceTarget& target : task.targets) {
-      if (target.data != task.sources[0].data) copy_bytes(target.data, task.sources[0].data, bytes);
+      if (target.data != task.sources[0].data) copy_bytes(target.data, task.sources[0].data, bytes, task.stream);
     }
     return;
   }

@@ -11,7 +11,6 @@ constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core
 // way: over TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
 constexpr std::size_t kCombinedChunkBytes = 1024 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
-constexpr int kMostChunks = 128;
 
 // Measured by hand on two cores. All keep the canonical order.
 std::vector<Rule> built_in_rules() {

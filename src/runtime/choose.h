@@ -75,6 +75,7 @@ class Chooser {
 
 // Of the whole message.
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks);
+inline constexpr int kMostChunks = 128;
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 
 }  // namespace tutti::runtime

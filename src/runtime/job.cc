@@ -17,6 +17,8 @@
 namespace tutti::runtime {
 namespace {
 
+static_assert(2 * kMostChunks <= shm::kPosts);
+
 constexpr std::chrono::milliseconds kLongestSleep{20};
 constexpr int kMostYields = 1000;
 

@@ -38,7 +38,7 @@ bool Operation::run(const PlanStep& step) {
       return true;
     case StepKind::receive:
       channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes,
-                                 plan_->stream);
+                                 step.past_cache);
       return true;
     case StepKind::reduce: return run_reduce(step);
     case StepKind::wait_send:
@@ -135,12 +135,12 @@ void Operation::combine(const PlanStep& step, std::size_t count) {
   for (std::size_t i = 0; i < step.pushes; ++i)
     if (workspace_->pushed[i] != nullptr)
       workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};
+  const bool past_cache = to.past_cache && (step.sends_source || targets == step.pushes + 1);
   const bool nothing_to_do = count == 0 || (step.source_count == 1 && !to.finish && targets == 1 &&
                                             workspace_->sources[0].data == workspace_->targets[0].data);
   if (!nothing_to_do)
-    plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
-                                                                {workspace_->targets.data(), targets}, count,
-                                                                plan_->stream && targets == step.pushes + 1);
+    plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run(
+        {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count, past_cache);
 }
 
 // All steps are done: has everything that was lent been given back?

@@ -41,9 +41,9 @@ class Operation {
     tag_ = tag;
     links_ = links;
     workspace_ = &workspace;
-    base_[static_cast<int>(Space::input)] = const_cast<std::byte*>(input) - plan.input_bias;
-    base_[static_cast<int>(Space::output)] = output - plan.output_bias;
-    base_[static_cast<int>(Space::scratch)] = workspace.scratch;
+    base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input) - plan.input_bias;
+    base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output) - plan.output_bias;
+    base_[static_cast<int>(Space::scratch)] = reinterpret_cast<std::uintptr_t>(workspace.scratch);
   }
 
   // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
@@ -57,7 +57,9 @@ class Operation {
   std::uint64_t moves() const { return moves_; }
 
  private:
-  std::byte* at(Space space, std::size_t offset) const { return base_[static_cast<int>(space)] + offset; }
+  std::byte* at(Space space, std::size_t offset) const {
+    return reinterpret_cast<std::byte*>(base_[static_cast<int>(space)] + offset);
+  }
   Channel& channel(int peer) { return *links_[peer].channel; }
   bool run(const PlanStep& step);
   bool run_reduce(const PlanStep& step);
@@ -73,12 +75,12 @@ class Operation {
   Tag tag_{};
   std::span<Link> links_;
   Workspace* workspace_ = nullptr;
-  std::byte* base_[3] = {};     // of each space: where its offset 0 lies
-  std::size_t next_ = 0;        // step
-  std::size_t done_ = 0;        // elements of it
-  bool finishes_ = false;       // the reduce under way does its finisher's work too
-  std::size_t first_push_ = 0;  // the step behind the last reduce
-  std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
+  std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies, which may be before the buffer
+  std::size_t next_ = 0;         // step
+  std::size_t done_ = 0;         // elements of it
+  bool finishes_ = false;        // the reduce under way does its finisher's work too
+  std::size_t first_push_ = 0;   // the step behind the last reduce
+  std::size_t returned_ = 0;     // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;
   std::uint64_t moves_ = 0;
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "tutti/error.h"
 
@@ -12,9 +14,9 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 
-// Inputs and outputs of all ranks together that the cache does not keep from one call to the next are stored past it.
-// By 32 MiB of cache, 2 ranks, symmetric memory: all_reduce of 2 MiB 50 us through it, 159 past it; broadcast of 8 MiB
-// 330 and 230.
+// Inputs and outputs of all ranks of a host together that the cache does not keep from one call to the next are stored
+// past it. By 32 MiB of cache, 2 ranks, symmetric memory: all_reduce of 2 MiB 50 us through it, 159 past it; broadcast
+// of 8 MiB 330 and 230.
 bool outgrows(std::size_t bytes, std::size_t cache_bytes) { return bytes > cache_bytes / 4 * 3; }
 
 // Byte offsets of regions, by space.
@@ -67,6 +69,7 @@ void mark_fusible(Plan& plan) {
                                       [&](const PlanStep& step) { return step.peer == send.peer; });
       if (!same || !first) break;
       send.fused = true;
+      reduce.sends_source = !is_same_memory(send, reduce.space, reduce.offset);
       ++reduce.pushes;
     }
     plan.most_sources = std::max<std::size_t>(plan.most_sources, reduce.source_count);
@@ -107,6 +110,23 @@ void make_reductions(Plan& plan, std::uint32_t leaves) {
     step.finisher = static_cast<std::uint32_t>(next);
     spec.finish = true;
     plan.reductions.emplace_back(spec, shape);
+  }
+}
+
+// Marks what is written and not read again: it need not push other things out of the cache.
+void mark_past_cache(Plan& plan) {
+  std::map<std::pair<Space, std::size_t>, std::size_t> last_reader;  // by what is read: a step
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (step.kind == StepKind::send) last_reader[{step.space, step.offset}] = i;
+    for (const PlanSource& source : std::span(plan.sources).subspan(step.first_source, step.source_count))
+      if (source.peer == kLocal) last_reader[{source.space, source.offset}] = i;
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    PlanStep& writer = plan.steps[i];
+    if (writer.kind != StepKind::reduce && writer.kind != StepKind::receive) continue;
+    const auto reader = last_reader.find({writer.space, writer.offset});
+    writer.past_cache = reader == last_reader.end() || reader->second <= i + writer.pushes;
   }
 }
 
@@ -171,7 +191,6 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   plan->call = call;
   plan->tag = call.pack();
   plan->scratch_bytes = schedule.scratch_rows * places.scratch_row_bytes();
-  plan->stream = outgrows(total * size_of(call.dtype) * 2 * layout.ranks(), cache_bytes);
   const std::size_t own = partition.slice(schedule.slices > rank ? rank : 0).begin * size_of(call.dtype);
   plan->input_bytes = plan->output_bytes = total * size_of(call.dtype);
   plan->alignment = size_of(call.dtype);
@@ -214,6 +233,8 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                              .offset = source.peer == kLocal ? places.offset(source.region) : 0});
   count_messages(*plan);
   mark_fusible(*plan);
+  const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
+  if (outgrows(total * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(*plan);
   make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
   return plan;
 }

@@ -38,6 +38,10 @@ struct PlanStep {
   bool partial = false;  // of region: scratch
   std::uint8_t element_bytes = 1;
   bool fused = false;  // send: the reduce before it may already have written to the peer
+  // reduce, receive: what it writes outgrows the cache, and no later step reads it but the sends that a reduce pushes
+  // to.
+  bool past_cache = false;
+  bool sends_source = false;  // reduce: a copy whose pushes are sends of its source, not of what it makes
   Space space = Space::input;
   std::int32_t peer = kLocal;
   std::uint32_t message =
@@ -69,7 +73,6 @@ struct Plan {
   std::size_t input_bytes = 0, output_bytes = 0;
   std::ptrdiff_t in_place = 0;
   std::uintptr_t alignment = 1;
-  bool stream = false;  // results outgrow the cache: store past it
   std::size_t most_sources = 0, most_pushes = 0;
 };
 

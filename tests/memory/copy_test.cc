@@ -14,8 +14,10 @@ TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
   constexpr std::size_t kMargin = 128, kMost = 70'000;
   std::vector<std::byte> from(kMost + kMargin), to(kMost + 2 * kMargin);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + i / 251);
-  for (const std::size_t bytes : {0, 1, 63, 64, 65, 255, 4095, 4096, 4097, 4160, 4353, 8192, 9001, 65'536, 65'793}) {
-    for (std::size_t at = 0; at<64; at += bytes> 10'000 ? 13 : 1) {
+  for (const std::size_t bytes :
+       {0, 1, 63, 64, 65, 255, 2047, 2048, 2049, 2112, 4097, 4353, 8192, 9001, 65'536, 65'793}) {
+    const std::size_t step = bytes < 10'000 ? 1 : 13;
+    for (std::size_t at = 0; at < 64; at += step) {
       for (const bool past_cache : {false, true}) {
         std::fill(to.begin(), to.end(), std::byte{0xee});
         std::byte* const target = to.data() + kMargin + at;

@@ -19,12 +19,17 @@ struct Shape {
   std::vector<bool> source_partial;  // as many as joins
   std::vector<bool> target_partial;
   std::size_t count = 0;
-  std::size_t skew = 0;  // elements by which every buffer misses alignment
+  std::size_t skew = 0;         // elements by which every buffer misses alignment
+  std::size_t target_skew = 0;  // and each target more than the one before
 };
 
-Shape plain(int n, int targets, std::size_t count, std::size_t skew = 0) {
-  return {canonical_joins(n), std::vector<bool>(static_cast<std::size_t>(n)),
-          std::vector<bool>(static_cast<std::size_t>(targets)), count, skew};
+Shape plain(int n, int targets, std::size_t count, std::size_t skew = 0, std::size_t target_skew = 0) {
+  return {canonical_joins(n),
+          std::vector<bool>(static_cast<std::size_t>(n)),
+          std::vector<bool>(static_cast<std::size_t>(targets)),
+          count,
+          skew,
+          target_skew};
 }
 
 // Runs both on the same random elements and compares every target byte, and the bytes around.
@@ -42,8 +47,9 @@ void expect_same_bits(const ReduceSpec& spec, const Shape& shape, Kind kind, std
   std::vector<ReduceTarget> targets, expected_targets;
   for (const bool partial : shape.target_partial) {
     const std::size_t size = bytes_of(spec.dtype, partial);
-    outputs.emplace_back(shape.count * size, shape.skew * size);
-    expected.emplace_back(shape.count * size, shape.skew * size);
+    const std::size_t skew = shape.skew + outputs.size() * shape.target_skew;
+    outputs.emplace_back(shape.count * size, skew * size);
+    expected.emplace_back(shape.count * size, skew * size);
   }
   for (std::size_t t = 0; t < outputs.size(); ++t) {
     targets.push_back({outputs[t].data(), shape.target_partial[t]});
@@ -91,9 +97,12 @@ TEST_P(ReduceOf, SeveralTargetsAndNonTemporalStoresAgree) {
       for (const int n : {1, 2, 3, 13}) {
         for (const int targets : {0, 1, 2, 3, 5}) {
           for (const std::size_t skew : {0u, 1u, 64u}) {
-            for (const bool finish : {false, true}) {
-              expect_same_bits({GetParam(), op, finish, 3, true}, plain(n, targets, 300, skew), Kind::wild, random_);
-              if (HasFatalFailure()) return;
+            for (const std::size_t target_skew : {0u, 1u}) {
+              for (const bool finish : {false, true}) {
+                expect_same_bits({GetParam(), op, finish, 3, true}, plain(n, targets, 300, skew, target_skew),
+                                 Kind::wild, random_);
+                if (HasFatalFailure()) return;
+              }
             }
           }
         }

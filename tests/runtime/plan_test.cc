@@ -36,6 +36,36 @@ TEST(MakePlan, TwoShotStoresItsResultForAllPeersInOnePass) {
   }
 }
 
+TEST(MakePlan, ACopyStoresWhatIsSentOfItsSourceToAllPeers) {
+  const auto plan = plan_of(Collective::all_gather, Algorithm::one_shot, 1000, 1, Layout::of(3));
+  const auto reduces = steps_of(*plan, StepKind::reduce);
+  ASSERT_EQ(reduces.size(), 1u);
+  EXPECT_EQ(reduces[0].pushes, 2u);
+  EXPECT_TRUE(reduces[0].sends_source);
+  for (const PlanStep& send : steps_of(*plan, StepKind::send)) EXPECT_EQ(send.space, Space::input);
+}
+
+// Of a message that the cache does not keep.
+TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
+  const auto past_cache = [](Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,
+                             StepKind kind) {
+    const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = 1000};
+    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, cache_bytes);
+    const auto steps = steps_of(*plan, kind);
+    return std::ranges::count_if(steps, [](const PlanStep& step) { return step.past_cache; }) * 10 +
+           static_cast<std::ptrdiff_t>(steps.size());
+  };
+  constexpr std::size_t kLarge = 1 << 20, kSmall = 4096;
+  const auto receive = StepKind::receive, reduce = StepKind::reduce;
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kLarge, receive), 1);
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kSmall, receive), 11);
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 1, kSmall, receive), 1) << "it is sent on";
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, kSmall, receive), 22);
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, kSmall, reduce), 11) << "the source is sent";
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::ring, 1, kSmall, receive), 12) << "one is sent on";
+  EXPECT_EQ(past_cache(Collective::all_reduce, Algorithm::two_shot, 1, kSmall, reduce), 11);
+}
+
 TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     const auto plan = plan_of(Collective::all_reduce, Algorithm::one_shot, 10, 1, Layout::of(3), dtype);

@@ -18,7 +18,8 @@
 
 namespace tutti {
 
-inline constexpr std::size_t kSizes[] = {0, 1, 7, 8, 63, 64, 65, 4095, 65535, 65536, 65537, (1 << 20) + 3};
+inline constexpr std::size_t kSizes[] = {0,    1,    7,    8,    63,    64,    65,    1567,         1568,
+                                         1569, 2047, 2048, 4095, 65535, 65536, 65537, (1 << 20) + 3};
 
 using Bytes = std::vector<std::byte>;
 

@@ -36,7 +36,7 @@ Schedule all_gather::hierarchical(int rank, const Layout& layout, const Message&
   for (int chunk = 0; chunk < message.chunks; ++chunk) spread.receive_from_carriers(chunk);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     builder.copy(input(rank, chunk), output(rank, chunk));
-    spread.send_own(chunk);
+    spread.send_own(input(rank, chunk));
   }
   for (int chunk = 0; chunk < message.chunks; ++chunk) spread.pass_on(chunk);
   return std::move(builder).build();

@@ -12,9 +12,10 @@
 // Time:     (n-1) c alpha + (n-1)/n M beta
 // Restrictions: none. The sends stand right behind the copy of what they send, so that where memory is shared one pass
 // writes all outputs, or the rings on the way there. Large pieces of symmetric memory are lent instead: the input,
-// since what this core has just written, the output, would have to come back to the peer's core every time. Source:
-// Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005,
-// section 4.
+// since what this core has just written, the output, would have to come back to the peer's core every time.
+//
+// Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
+// 2005, section 4.
 #include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"

@@ -48,7 +48,7 @@ Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message&
     if (exists(k)) reduction.combine_partials_ahead(k, message.chunks, kChunksAhead);
     if (const int chunk = k - kChunksAhead; exists(chunk)) {
       reduction.combine_result(output(rank, chunk), true);
-      spread.send_own(chunk);
+      spread.send_own(output(rank, chunk));
     }
     if (const int chunk = k - 2 * kChunksAhead; exists(chunk)) {
       spread.receive_from_owners(chunk);
