@@ -19,6 +19,15 @@ constexpr std::size_t kBuffer = 256 * 1024;
 // that the copy of what turns out to be a large posted receive's beginning does not matter.
 constexpr std::size_t kReadAhead = 16 * 1024;
 
+// With one part the system has less to copy in and check: 0.1 us, and a rank that polls does little else.
+ssize_t receive(int fd, std::span<iovec> parts) {
+  if (parts.size() == 1) return recv(fd, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT);
+  msghdr call{};
+  call.msg_iov = parts.data();
+  call.msg_iovlen = parts.size();
+  return recvmsg(fd, &call, MSG_DONTWAIT);
+}
+
 }  // namespace
 
 void Receiver::release(std::size_t bytes) {
@@ -120,10 +129,7 @@ bool Receiver::read(int fd) {
   } else {
     parts[count++] = {buffer_.get() + end_, std::min(kBuffer - end_, wanted_in_buffer() - buffered())};
   }
-  msghdr call{};
-  call.msg_iov = parts;
-  call.msg_iovlen = count;
-  const ssize_t done = recvmsg(fd, &call, MSG_DONTWAIT);
+  const ssize_t done = receive(fd, {parts, count});
   if (done < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (done < 0) throw ChannelClosed{peer_, std::string("cannot receive: ") + std::strerror(errno)};
   if (done == 0) {
