@@ -1,7 +1,7 @@
 // Which instruction sets the kernels are compiled for: AVX-512, AVX2, NEON, and plain C++ for everything else. Each
 // further one costs build time and pays only on processors that are older than AVX2. Under sanitizers, where each costs
-// most, AVX-512 is left out, for the source is the same; and under ThreadSanitizer AVX2 too, for the source is
-// the same. Included before any of Highway's headers.
+// most, AVX-512 is left out, and under ThreadSanitizer AVX2 too, for the source is the same. Included before any of
+// Highway's headers.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

@@ -236,7 +236,7 @@ HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) 
 }
 
 // Non-temporal stores need whole vectors at their place: the first element from which on all targets have that, or
-// count if there is none, or it is not worth it.
+// count if there is none, or nothing is to go past the cache.
 template <class Port>
 HWY_INLINE std::size_t first_to_stream(const Task& task) {
   constexpr std::size_t kVector = hn::MaxLanes(typename Port::D()) * sizeof(hn::TFromD<typename Port::D>);

@@ -47,7 +47,7 @@ struct PlanStep {
   std::uint32_t message =
       0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
   std::uint32_t first_source = 0, source_count = 0;
-  std::uint32_t pushes = 0;     // reduce: how many of the steps right behind it send what it makes
+  std::uint32_t pushes = 0;     // reduce: how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // reduce: index in Plan::reductions
   // reduce: where what follows does nothing but wait for loans and then finish this result: the step that does. Once
   // the loans are back, both are one pass, by the reduction behind this one. 0: there is none.

@@ -54,7 +54,7 @@ class Channel {
   // Room for all `bytes` of the next message at the peer, where this transport and the moment allow; else nullptr,
   // which is not an error: use send(). After commit() the message counts as sent. Between the two this channel takes no
   // send(), receive() or reserve().
-  // `source`: memory that will hold the message too, if it is copied and not made; else nullptr.
+  // `source`: memory that holds the message, or will, if it is copied and not made; else nullptr.
   virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr) = 0;
   virtual void commit(const Tag& tag) = 0;
 

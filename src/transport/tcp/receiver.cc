@@ -19,7 +19,7 @@ constexpr std::size_t kBuffer = 256 * 1024;
 // that the copy of what turns out to be a large posted receive's beginning does not matter.
 constexpr std::size_t kReadAhead = 16 * 1024;
 
-// With one part the system has less to copy in and check: 0.1 us, and a rank that polls does little else.
+// With one part the system has less to copy in and check, and a rank that polls does little else.
 ssize_t receive(int fd, std::span<iovec> parts) {
   if (parts.size() == 1) return recv(fd, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT);
   msghdr call{};
