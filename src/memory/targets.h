@@ -5,12 +5,12 @@
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
-#define TUTTI_NOT_UNDER_SANITIZERS (HWY_AVX3 | HWY_AVX2)
+#define TUTTI_NOT_UNDER_SANITIZERS (HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2)
 #elif defined(__SANITIZE_ADDRESS__)
-#define TUTTI_NOT_UNDER_SANITIZERS HWY_AVX3
+#define TUTTI_NOT_UNDER_SANITIZERS (HWY_AVX3_DL | HWY_AVX3)
 #else
 #define TUTTI_NOT_UNDER_SANITIZERS 0
 #endif
-#define HWY_DISABLED_TARGETS                                                                                           \
-  (TUTTI_NOT_UNDER_SANITIZERS | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
-   HWY_RVV | HWY_WASM_EMU256)
+#define HWY_DISABLED_TARGETS                                                                                       \
+  (TUTTI_NOT_UNDER_SANITIZERS | HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | \
+   HWY_WASM_EMU256)

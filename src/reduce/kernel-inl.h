@@ -45,6 +45,23 @@ struct CellOf {
   hn::Vec<D> v[kVectors];
 };
 
+template <bool kStream, class D>
+HWY_INLINE void store_vector(D d, hn::Vec<D> v, hn::TFromD<D>* to) {
+  if constexpr (kStream) {
+    hn::Stream(v, d, to);
+  } else {
+    hn::StoreU(v, d, to);
+  }
+}
+
+template <int kCells, class Cell>
+HWY_INLINE bool any_nan(const Cell* cells) {
+  auto nan = hn::IsNaN(cells[0].v[0]);
+  for (int c = 0; c < kCells; ++c)
+    for (int k = c == 0; k < Cell::kVectors; ++k) nan = hn::Or(nan, hn::IsNaN(cells[c].v[k]));
+  return !hn::AllFalse(typename Cell::D(), nan);
+}
+
 // Element and accumulation type are the same.
 template <class T_, bool kWhole>
 struct PlainPort {
@@ -58,13 +75,15 @@ struct PlainPort {
   static HWY_INLINE Cell load(const std::byte* from, std::size_t i) {
     return {{hn::LoadU(D(), reinterpret_cast<const T*>(from) + i)}};
   }
-  template <bool kPartial, bool kStream>
+  static HWY_INLINE bool is_plain(const Cell* cells) {
+    if constexpr (hwy::IsFloat<T>()) return !any_nan<kCells>(cells);
+    return true;
+  }
+  using Packed = Cell;
+  static HWY_INLINE const Cell& pack(const Cell& cell, bool) { return cell; }
+  template <bool kStream>
   static HWY_INLINE void store(const Cell& cell, std::byte* to, std::size_t i) {
-    if constexpr (kStream) {
-      hn::Stream(cell.v[0], D(), reinterpret_cast<T*>(to) + i);
-    } else {
-      hn::StoreU(cell.v[0], D(), reinterpret_cast<T*>(to) + i);
-    }
+    store_vector<kStream>(D(), cell.v[0], reinterpret_cast<T*>(to) + i);
   }
 };
 
@@ -114,36 +133,61 @@ HWY_INLINE Cell combine_cells(const Cell& a, const Cell& b) {
 }
 
 template <class Cell>
-HWY_INLINE void finish(Cell& cell, std::uint32_t leaves) {
-  const typename Cell::D d;
+HWY_INLINE void divide(Cell& cell, std::uint32_t leaves) {
+  using T = hn::TFromD<typename Cell::D>;
+  if constexpr (hwy::IsFloat<T>())
+    for (auto& v : cell.v) v = hn::Div(v, hn::Set(typename Cell::D(), static_cast<T>(leaves)));
+}
+
+template <class Cell>
+HWY_INLINE void put_canonical_nan(Cell& cell) {
   using T = hn::TFromD<typename Cell::D>;
   if constexpr (hwy::IsFloat<T>()) {
-    for (auto& v : cell.v) {
-      if (leaves != 0) v = hn::Div(v, hn::Set(d, static_cast<T>(leaves)));
-      v = hn::IfThenElse(hn::IsNaN(v), hn::Set(d, std::bit_cast<T>(kCanonicalNan<T>)), v);
-    }
+    const auto canonical = hn::Set(typename Cell::D(), std::bit_cast<T>(kCanonicalNan<T>));
+    for (auto& v : cell.v) v = hn::IfThenElse(hn::IsNaN(v), canonical, v);
   }
 }
 
-template <class Port, bool kPartial, bool kStream>
-HWY_INLINE void store_round(const typename Port::Cell* cells, std::byte* to, std::size_t i) {
-  for (int c = 0; c < Port::kCells; ++c) Port::template store<kPartial, kStream>(cells[c], to, i + c * Port::kElements);
+template <class Port, bool kStream>
+HWY_INLINE void store_partial_round(const typename Port::Cell* cells, std::byte* to, std::size_t i) {
+  for (int c = 0; c < Port::kCells; ++c) Port::template store_partial<kStream>(cells[c], to, i + c * Port::kElements);
+}
+template <class Port, bool kStream>
+HWY_INLINE void store_round(const typename Port::Packed* packed, std::byte* to, std::size_t i) {
+  for (int c = 0; c < Port::kCells; ++c) Port::template store<kStream>(packed[c], to, i + c * Port::kElements);
 }
 
-// Finishes and stores elements [i, i + kCells * kElements).
+// What the stores of a task are.
+struct Stores {
+  bool stream;   // past the cache
+  bool partial;  // some target takes accumulation values
+  bool whole;    // some target takes elements
+};
+
+// Finishes and stores elements [i, i + kCells * kElements). What is seldom (a NaN, say) is asked for once a round: a
+// branch that is never taken costs less than a selection in every vector.
 template <class Port>
-HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, bool stream, std::size_t i) {
-  for (int c = 0; c < Port::kCells; ++c) finish(cells[c], task.leaves);
-  for (const ReduceTarget& target : task.targets) {
-    if constexpr (HalfFloat<typename Port::T>) {
-      if (target.partial) {
-        stream ? store_round<Port, true, true>(cells, target.data, i)
-               : store_round<Port, true, false>(cells, target.data, i);
-        continue;
+HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, Stores stores, std::size_t i) {
+  if (task.leaves != 0)
+    for (int c = 0; c < Port::kCells; ++c) divide(cells[c], task.leaves);
+  const bool plain = Port::is_plain(cells);
+  if (HWY_UNLIKELY(!plain))
+    for (int c = 0; c < Port::kCells; ++c) put_canonical_nan(cells[c]);
+  if constexpr (HalfFloat<typename Port::T>) {
+    if (stores.partial) {
+      for (const ReduceTarget& target : task.targets) {
+        if (!target.partial) continue;
+        stores.stream ? store_partial_round<Port, true>(cells, target.data, i)
+                      : store_partial_round<Port, false>(cells, target.data, i);
       }
+      if (!stores.whole) return;
     }
-    stream ? store_round<Port, false, true>(cells, target.data, i)
-           : store_round<Port, false, false>(cells, target.data, i);
+  }
+  typename Port::Packed packed[Port::kCells];
+  for (int c = 0; c < Port::kCells; ++c) packed[c] = Port::pack(cells[c], plain);
+  for (const ReduceTarget& target : task.targets) {
+    if (HalfFloat<typename Port::T> && target.partial) continue;
+    stores.stream ? store_round<Port, true>(packed, target.data, i) : store_round<Port, false>(packed, target.data, i);
   }
 }
 
@@ -184,9 +228,7 @@ struct Round {
 };
 
 template <class Port, Op op, int kSize, bool kPartial>
-HWY_INLINE Round<Port> evaluate(const ReduceSource* sources, std::size_t i) {
-  const std::byte* from[kSize];
-  for (int s = 0; s < kSize; ++s) from[s] = sources[s].data;
+HWY_INLINE Round<Port> evaluate(const std::byte* const* from, std::size_t i) {
   Round<Port> round;
   for (int c = 0; c < Port::kCells; ++c) {
     round.cells[c] = canonical_tree<Port, op, kSize, kPartial>(from, i + c * Port::kElements);
@@ -196,23 +238,28 @@ HWY_INLINE Round<Port> evaluate(const ReduceSource* sources, std::size_t i) {
 
 // All sources form one group: whole rounds from i on; returns where they end.
 template <class Port, Op op, int kSize, bool kPartial>
-HWY_NOINLINE std::size_t run_one_group(const Task& task, bool stream, std::size_t i) {
+HWY_NOINLINE std::size_t run_one_group(const Task& shared, Stores stores, std::size_t i) {
+  const Task task = shared;  // in registers: the compiler must assume that stores change what it refers to
+  const std::byte* from[kSize];
+  for (int s = 0; s < kSize; ++s) from[s] = task.sources[s].data;
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
-    Round<Port> round = evaluate<Port, op, kSize, kPartial>(task.sources.data(), i);
-    deliver<Port>(round.cells, task, stream, i);
+    Round<Port> round = evaluate<Port, op, kSize, kPartial>(from, i);
+    deliver<Port>(round.cells, task, stores, i);
   }
   return i;
 }
 
 // Any tree, by a stack of rounds in the first-level cache.
 template <class Port, Op op>
-HWY_NOINLINE std::size_t run_groups(const Task& task, bool stream, std::size_t i) {
+HWY_NOINLINE std::size_t run_groups(const Task& task, Stores stores, std::size_t i) {
   Round<Port> waiting[kMaxDepth];
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
     Round<Port>* top = waiting;
     for (const SourceGroup& group : task.groups) {
       with_shape<Port>(group, [&]<int kSize, bool kPartial>() HWY_ATTR {
-        Round<Port> round = evaluate<Port, op, kSize, kPartial>(&task.sources[group.first], i);
+        const std::byte* from[kSize];
+        for (int s = 0; s < kSize; ++s) from[s] = task.sources[group.first + s].data;
+        Round<Port> round = evaluate<Port, op, kSize, kPartial>(from, i);
         for (int joins = group.joins; joins > 0; --joins) {
           --top;
           for (int c = 0; c < Port::kCells; ++c) round.cells[c] = combine_cells<op>(top->cells[c], round.cells[c]);
@@ -221,17 +268,17 @@ HWY_NOINLINE std::size_t run_groups(const Task& task, bool stream, std::size_t i
       });
     }
     Round<Port> round = waiting[0];
-    deliver<Port>(round.cells, task, stream, i);
+    deliver<Port>(round.cells, task, stores, i);
   }
   return i;
 }
 
 template <class Port, Op op>
-HWY_INLINE std::size_t run_rounds(const Task& task, bool stream, std::size_t i) {
+HWY_INLINE std::size_t run_rounds(const Task& task, Stores stores, std::size_t i) {
   if (task.count - i < Round<Port>::kElements) return i;
-  if (task.groups.size() > 1) return run_groups<Port, op>(task, stream, i);
+  if (task.groups.size() > 1) return run_groups<Port, op>(task, stores, i);
   with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>()
-                                       HWY_ATTR { i = run_one_group<Port, op, kSize, kPartial>(task, stream, i); });
+                                       HWY_ATTR { i = run_one_group<Port, op, kSize, kPartial>(task, stores, i); });
   return i;
 }
 
@@ -259,15 +306,19 @@ template <template <class, bool> class PortOf, class T, Op op>
 void run_port(const Task& task) {
   using Wide = PortOf<T, true>;
   using Small = PortOf<T, false>;
+  Stores stores{false, false, false};
+  for (const ReduceTarget& target : task.targets) (target.partial ? stores.partial : stores.whole) = true;
   std::size_t i = first_to_stream<Wide>(task);
   if (i < task.count) {
     reduce_elements<T, op>(task, 0, i);
-    i = run_rounds<Wide, op>(task, true, i);
+    stores.stream = true;
+    i = run_rounds<Wide, op>(task, stores, i);
+    stores.stream = false;
     hwy::FlushStream();
   } else {
-    i = run_rounds<Wide, op>(task, false, 0);
+    i = run_rounds<Wide, op>(task, stores, 0);
   }
-  i = run_rounds<Small, op>(task, false, i);
+  i = run_rounds<Small, op>(task, stores, i);
   if (i < task.count) reduce_elements<T, op>(task, i, task.count);
 }
 

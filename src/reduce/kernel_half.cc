@@ -1,4 +1,5 @@
 #include "memory/targets.h"
+#define HWY_WANT_AVX3_DL  // the one of Highway's sets whose processors may have AVX512_BF16
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce/kernel_half.cc"
 #include <hwy/foreach_target.h>
@@ -30,19 +31,16 @@ struct HalfPort<float16, kWhole> {
     if constexpr (kPartial) return {{hn::LoadU(D(), reinterpret_cast<const float*>(from) + i)}};
     return {{hn::PromoteTo(D(), hn::LoadU(D16(), reinterpret_cast<const hwy::float16_t*>(from) + i))}};
   }
-  template <bool kPartial, bool kStream>
-  static HWY_INLINE void store(const Cell& cell, std::byte* to, std::size_t i) {
-    if constexpr (kPartial) {
-      PlainPort<float, kWhole>::template store<false, kStream>({{cell.v[0]}}, to, i);
-    } else {
-      const auto halves = hn::DemoteTo(D16(), cell.v[0]);
-      auto* const at = reinterpret_cast<hwy::float16_t*>(to) + i;
-      if constexpr (kStream) {
-        hn::Stream(halves, D16(), at);
-      } else {
-        hn::StoreU(halves, D16(), at);
-      }
-    }
+  static HWY_INLINE bool is_plain(const Cell* cells) { return !any_nan<kCells>(cells); }
+  using Packed = CellOf<D16, 1>;
+  static HWY_INLINE Packed pack(const Cell& cell, bool) { return {{hn::DemoteTo(D16(), cell.v[0])}}; }
+  template <bool kStream>
+  static HWY_INLINE void store(const Packed& halves, std::byte* to, std::size_t i) {
+    store_vector<kStream>(D16(), halves.v[0], reinterpret_cast<hwy::float16_t*>(to) + i);
+  }
+  template <bool kStream>
+  static HWY_INLINE void store_partial(const Cell& cell, std::byte* to, std::size_t i) {
+    store_vector<kStream>(D(), cell.v[0], reinterpret_cast<float*>(to) + i);
   }
 };
 
@@ -70,19 +68,18 @@ struct HalfPort<bfloat16, kWhole> {
     }
     return cell;
   }
-  template <bool kPartial, bool kStream>
-  static HWY_INLINE void store(const Cell& cell, std::byte* to, std::size_t i) {
-    if constexpr (kPartial) {
-      hn::StoreInterleaved2(cell.v[0], cell.v[1], D(), reinterpret_cast<float*>(to) + i);
-    } else {
-      const auto pairs = round(hn::BitCast(D32(), cell.v[0]), hn::BitCast(D32(), cell.v[1]));
-      auto* const at = reinterpret_cast<std::uint16_t*>(to) + i;
-      if constexpr (kStream) {
-        hn::Stream(pairs, D16(), at);
-      } else {
-        hn::StoreU(pairs, D16(), at);
-      }
-    }
+  static HWY_INLINE bool is_plain(const Cell* cells) { return !any_nan<kCells>(cells); }
+  using Packed = CellOf<D16, 1>;
+  static HWY_INLINE Packed pack(const Cell& cell, bool) {
+    return {{round(hn::BitCast(D32(), cell.v[0]), hn::BitCast(D32(), cell.v[1]))}};
+  }
+  template <bool kStream>
+  static HWY_INLINE void store(const Packed& pairs, std::byte* to, std::size_t i) {
+    store_vector<kStream>(D16(), pairs.v[0], reinterpret_cast<std::uint16_t*>(to) + i);
+  }
+  template <bool kStream>
+  static HWY_INLINE void store_partial(const Cell& cell, std::byte* to, std::size_t i) {
+    hn::StoreInterleaved2(cell.v[0], cell.v[1], D(), reinterpret_cast<float*>(to) + i);
   }
 
  private:
@@ -100,7 +97,46 @@ struct HalfPort<bfloat16, kWhole> {
 
 #endif
 
+#if HWY_TARGET == HWY_AVX3_DL
+
+// The processor's own rounding to bfloat16 is to nearest even as well, but takes denormals for zero and keeps a NaN's
+// payload: rounds with either go the other way.
+template <class T, bool kWhole>
+struct NativePort : HalfPort<T, kWhole> {
+  using Base = HalfPort<T, kWhole>;
+  using typename Base::Cell;
+  using typename Base::Packed;
+
+  static HWY_INLINE bool is_plain(const Cell* cells) {
+    constexpr int kNanOrDenormal = 0xa1;
+    __mmask32 special = 0;
+    for (int c = 0; c < Base::kCells; ++c)
+      special |= _mm512_kunpackw(_mm512_fpclass_ps_mask(cells[c].v[0].raw, kNanOrDenormal),
+                                 _mm512_fpclass_ps_mask(cells[c].v[1].raw, kNanOrDenormal));
+    return special == 0;
+  }
+  static HWY_INLINE Packed pack(const Cell& cell, bool plain) {
+    if (HWY_UNLIKELY(!plain)) return Base::pack(cell, plain);
+    // By name: within functions of this set, the compiler would not inline the intrinsic of a greater one.
+    __m512i halves;  // of the even elements, then of the odd
+    asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(halves) : "v"(cell.v[1].raw), "v"(cell.v[0].raw));
+    alignas(64) static constexpr std::uint16_t kInterleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                                   21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                                   11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return {{hn::Vec<typename Base::D16>{_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), halves)}}};
+  }
+};
+
+// Of vectors of 16 bytes there are few.
+template <class T>
+struct NativePort<T, false> : HalfPort<T, false> {};
+
+#endif
+
 Kernel half_kernel_here(DType dtype, Op op) {
+#if HWY_TARGET == HWY_AVX3_DL
+  if (dtype == DType::bfloat16 && __builtin_cpu_supports("avx512bf16")) return kernel_of<NativePort, bfloat16>(op);
+#endif
   return dtype == DType::float16 ? kernel_of<HalfPort, float16>(op) : kernel_of<HalfPort, bfloat16>(op);
 }
 

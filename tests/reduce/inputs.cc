@@ -1,4 +1,5 @@
 #include "memory/targets.h"
+#define HWY_WANT_AVX3_DL  // as kernel_half.cc
 // Highway's headers must find the above first.
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
