@@ -2,8 +2,9 @@
 //
 // A Port says how elements of one type become cells: a Cell is the least that is loaded at once, one or two vectors of
 // the accumulation type. The loop takes several cells a round: evaluates the tree for each (a group's part of it in
-// registers), divides for avg, puts the canonical NaN in, and stores to every target. Cells never meet each other, so
-// how elements are spread over the lanes of a cell does not matter as long as load and store agree.
+// registers), divides for avg, puts the canonical NaN in unless the round is plain, packs the cells into what is stored
+// and stores that to every target. Cells never meet each other, so how elements are spread over the lanes of a cell
+// does not matter as long as load, pack and store agree.
 #if defined(TUTTI_REDUCE_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_REDUCE_KERNEL_INL_H_
 #undef TUTTI_REDUCE_KERNEL_INL_H_
