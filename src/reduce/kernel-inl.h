@@ -55,11 +55,23 @@ HWY_INLINE void store_vector(D d, hn::Vec<D> v, hn::TFromD<D>* to) {
   }
 }
 
+template <class V>
+HWY_INLINE auto nan_in_either(V a, V b) {
+  return hn::Or(hn::IsNaN(a), hn::IsNaN(b));
+}
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+// One comparison: the conversions of float16 want the same units of the processor.
+HWY_INLINE hn::Mask512<float> nan_in_either(hn::Vec512<float> a, hn::Vec512<float> b) {
+  return {_mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q)};
+}
+#endif
+
 template <int kCells, class Cell>
 HWY_INLINE bool any_nan(const Cell* cells) {
-  auto nan = hn::IsNaN(cells[0].v[0]);
-  for (int c = 0; c < kCells; ++c)
-    for (int k = c == 0; k < Cell::kVectors; ++k) nan = hn::Or(nan, hn::IsNaN(cells[c].v[k]));
+  constexpr int kVectors = kCells * Cell::kVectors;
+  const auto vector = [&](int i) HWY_ATTR { return cells[i / Cell::kVectors].v[i % Cell::kVectors]; };
+  auto nan = nan_in_either(vector(0), vector(kVectors - 1));
+  for (int i = 1; i + 1 < kVectors; i += 2) nan = hn::Or(nan, nan_in_either(vector(i), vector(i + 1)));
   return !hn::AllFalse(typename Cell::D(), nan);
 }
 
@@ -158,12 +170,11 @@ HWY_INLINE void store_round(const typename Port::Packed* packed, std::byte* to, 
   for (int c = 0; c < Port::kCells; ++c) Port::template store<kStream>(packed[c], to, i + c * Port::kElements);
 }
 
-// What the stores of a task are.
-struct Stores {
-  bool stream;   // past the cache
-  bool partial;  // some target takes accumulation values
-  bool whole;    // some target takes elements
-};
+// What the stores of a task are: bits of one number, for compilers keep single bools in vector masks.
+using Stores = std::uint32_t;
+inline constexpr Stores kStreams = 1;     // they go past the cache
+inline constexpr Stores kToPartials = 2;  // some target takes accumulation values
+inline constexpr Stores kToElements = 4;  // some target takes elements
 
 // Finishes and stores elements [i, i + kCells * kElements). What is seldom (a NaN, say) is asked for once a round: a
 // branch that is never taken costs less than a selection in every vector.
@@ -175,20 +186,24 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, Stores sto
   if (HWY_UNLIKELY(!plain))
     for (int c = 0; c < Port::kCells; ++c) put_canonical_nan(cells[c]);
   if constexpr (HalfFloat<typename Port::T>) {
-    if (stores.partial) {
+    if (HWY_UNLIKELY((stores & kToPartials) != 0)) {
       for (const ReduceTarget& target : task.targets) {
         if (!target.partial) continue;
-        stores.stream ? store_partial_round<Port, true>(cells, target.data, i)
-                      : store_partial_round<Port, false>(cells, target.data, i);
+        (stores & kStreams) != 0 ? store_partial_round<Port, true>(cells, target.data, i)
+                                 : store_partial_round<Port, false>(cells, target.data, i);
       }
-      if (!stores.whole) return;
+      if ((stores & kToElements) == 0) return;
     }
   }
   typename Port::Packed packed[Port::kCells];
   for (int c = 0; c < Port::kCells; ++c) packed[c] = Port::pack(cells[c], plain);
   for (const ReduceTarget& target : task.targets) {
     if (HalfFloat<typename Port::T> && target.partial) continue;
-    stores.stream ? store_round<Port, true>(packed, target.data, i) : store_round<Port, false>(packed, target.data, i);
+    if (HWY_UNLIKELY((stores & kStreams) != 0)) {
+      store_round<Port, true>(packed, target.data, i);
+    } else {
+      store_round<Port, false>(packed, target.data, i);
+    }
   }
 }
 
@@ -307,14 +322,12 @@ template <template <class, bool> class PortOf, class T, Op op>
 void run_port(const Task& task) {
   using Wide = PortOf<T, true>;
   using Small = PortOf<T, false>;
-  Stores stores{false, false, false};
-  for (const ReduceTarget& target : task.targets) (target.partial ? stores.partial : stores.whole) = true;
+  Stores stores = 0;
+  for (const ReduceTarget& target : task.targets) stores |= target.partial ? kToPartials : kToElements;
   std::size_t i = first_to_stream<Wide>(task);
   if (i < task.count) {
     reduce_elements<T, op>(task, 0, i);
-    stores.stream = true;
-    i = run_rounds<Wide, op>(task, stores, i);
-    stores.stream = false;
+    i = run_rounds<Wide, op>(task, stores | kStreams, i);
     hwy::FlushStream();
   } else {
     i = run_rounds<Wide, op>(task, stores, 0);
