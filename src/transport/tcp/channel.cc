@@ -11,12 +11,12 @@ Channel::Channel(Transport& transport, std::uint64_t communicator, int peer)
     : transport_(transport),
       communicator_(communicator),
       peer_(peer),
-      mailbox_(transport.mailbox(communicator, peer)),
+      mailbox_(transport.mailboxes_.of(communicator, peer)),
       sender_(communicator, peer),
       receiver_(communicator, peer) {}
 
 Channel::~Channel() {
-  transport_.drop_mailbox(communicator_, peer_);
+  transport_.mailboxes_.drop(communicator_, peer_);
   if (fd_ < 0) return;
   transport_.sleeper_.forget(fd_);
   close(fd_);

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "transport/tcp/mailbox.h"
+#include "transport/mailbox.h"
 #include "transport/tcp/receiver.h"
 #include "transport/tcp/sender.h"
 #include "transport/tcp/transport.h"

@@ -7,15 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "transport/mailbox.h"
 #include "transport/sleeper.h"
-#include "transport/tcp/mailbox.h"
 #include "transport/transport.h"
 
 namespace tutti::tcp {
@@ -23,7 +20,7 @@ namespace tutti::tcp {
 // One rank's end. Its channels start without a connection; until one is attached, messages wait.
 class Transport final : public tutti::Transport {
  public:
-  explicit Transport(Sleeper& sleeper) : sleeper_(sleeper) {}
+  explicit Transport(Sleeper& sleeper) : sleeper_(sleeper), mailboxes_(sleeper) {}
 
   std::string_view name() const override { return "tcp"; }
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
@@ -32,17 +29,13 @@ class Transport final : public tutti::Transport {
   // thread-safe and wake the sleeper.
   // attach() takes the fd; of several the first is kept. After fail() the channel still delivers what has already
   // arrived; then whatever waits throws ChannelClosed{why}.
-  void attach(std::uint64_t communicator, int peer, int fd);
-  void fail(std::uint64_t communicator, int peer, const std::string& why);
+  void attach(std::uint64_t communicator, int peer, int fd) { mailboxes_.attach(communicator, peer, fd); }
+  void fail(std::uint64_t communicator, int peer, const std::string& why) { mailboxes_.fail(communicator, peer, why); }
 
  private:
   friend class Channel;
-  std::shared_ptr<Mailbox> mailbox(std::uint64_t communicator, int peer);
-  void drop_mailbox(std::uint64_t communicator, int peer);
-
   Sleeper& sleeper_;
-  std::mutex mutex_;
-  std::map<std::pair<std::uint64_t, int>, std::shared_ptr<Mailbox>> mailboxes_;
+  Mailboxes mailboxes_;
 };
 
 }  // namespace tutti::tcp

@@ -1,11 +1,17 @@
-// Where the control thread leaves a channel's connection, or word of what became of it.
+// Where the control thread leaves the socket that a channel is to use, or word of what became of it.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
-namespace tutti::tcp {
+#include "transport/sleeper.h"
+
+namespace tutti {
 
 // Thread-safe.
 class Mailbox {
@@ -34,4 +40,22 @@ class Mailbox {
   News kept_;
 };
 
-}  // namespace tutti::tcp
+// The mailboxes of one rank's channels, each made by whoever comes first. Thread-safe.
+class Mailboxes {
+ public:
+  explicit Mailboxes(Sleeper& sleeper) : sleeper_(sleeper) {}
+
+  std::shared_ptr<Mailbox> of(std::uint64_t communicator, int peer);
+  void drop(std::uint64_t communicator, int peer);
+
+  // Both wake the sleeper.
+  void attach(std::uint64_t communicator, int peer, int fd);
+  void fail(std::uint64_t communicator, int peer, const std::string& why);
+
+ private:
+  Sleeper& sleeper_;
+  std::mutex mutex_;
+  std::map<std::pair<std::uint64_t, int>, std::shared_ptr<Mailbox>> mailboxes_;
+};
+
+}  // namespace tutti
