@@ -1,7 +1,7 @@
 // Which instruction sets the kernels are compiled for: AVX-512, AVX2, NEON, and plain C++ for everything else. Each
 // further one costs build time and pays only on processors that are older than AVX2. Under sanitizers, where each costs
-// most, AVX-512 is left out, and under ThreadSanitizer AVX2 too, for the source is the same. Included before any of
-// Highway's headers.
+// most, AVX-512 is left out, and under ThreadSanitizer AVX2 too, for the source is the same. AVX-512 of the newer kind
+// (AVX3_DL) is for whoever defines HWY_WANT_AVX3_DL before. Included before any of Highway's headers.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -11,6 +11,11 @@
 #else
 #define TUTTI_NOT_UNDER_SANITIZERS 0
 #endif
-#define HWY_DISABLED_TARGETS                                                                                       \
-  (TUTTI_NOT_UNDER_SANITIZERS | HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | \
-   HWY_WASM_EMU256)
+#if defined(HWY_WANT_AVX3_DL)
+#define TUTTI_NOT_WANTED 0
+#else
+#define TUTTI_NOT_WANTED HWY_AVX3_DL
+#endif
+#define HWY_DISABLED_TARGETS                                                                                 \
+  (TUTTI_NOT_UNDER_SANITIZERS | TUTTI_NOT_WANTED | HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
+   HWY_SVE2_128 | HWY_RVV | HWY_WASM_EMU256)

@@ -1,5 +1,6 @@
+// Of Highway's sets, the one in which nearly all processors with AVX512_BF16 are.
+#define HWY_WANT_AVX3_DL
 #include "memory/targets.h"
-#define HWY_WANT_AVX3_DL  // the one of Highway's sets whose processors may have AVX512_BF16
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce/kernel_half.cc"
 #include <hwy/foreach_target.h>

@@ -6,13 +6,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <limits>
 #include <map>
 #include <stdexcept>
 
 #include "transport/faulty.h"
 #include "transport/inproc/transport.h"
+#include "transport/pretended_fabric.h"
 #include "transport/shm/transport.h"
 #include "transport/tcp/transport.h"
+#include "transport/verbs/transport.h"
 
 namespace tutti {
 namespace {
@@ -92,6 +95,36 @@ class ShmConnection final : public Connection {
   shm::Transport transports_[2] = {shm::Transport(sleepers_[0]), shm::Transport(sleepers_[1])};
 };
 
+// Verbs over a pretended device; or, registered, with all of this process's memory registered.
+template <bool kRegistered>
+class VerbsConnection : public Connection {
+ public:
+  VerbsConnection() {
+    for (verbs::Transport& transport : transports_)
+      if (kRegistered) transport.registry().add(nullptr, std::size_t{1} << 47);
+  }
+  std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
+    auto channel = transports_[side].channel(communicator, side, 1 - side);
+    Channel*& first = first_[communicator];
+    if (first != nullptr) {
+      const std::array<int, 2> sockets = connected_sockets();
+      for (const int end : {0, 1}) transports_[end].attach(communicator, 1 - end, sockets[end]);
+      for (int step = 0; step < 4; ++step) first->progress(), channel->progress();  // they join
+    }
+    first = channel.get();
+    return channel;
+  }
+  Transport& transport(int side) override { return transports_[side]; }
+  Sleeper& sleeper(int side) override { return sleepers_[side]; }
+
+ private:
+  const std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
+  Sleeper sleepers_[2];
+  verbs::Transport transports_[2] = {{sleepers_[0], make_pretended_fabric(network_)},
+                                     {sleepers_[1], make_pretended_fabric(network_)}};
+  std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
+};
+
 // Another connection whose transports misbehave as far as the contract allows.
 template <class Inner>
 class FaultyConnection final : public Connection {
@@ -127,6 +160,9 @@ std::vector<ConnectionKind> all_connections() {
       {.name = "inproc", .make = make<InprocConnection>},
       {.name = "tcp", .make = make<TcpConnection>},
       {.name = "shm", .make = make<ShmConnection>, .notices_close = false},
+      {.name = "verbs", .make = make<VerbsConnection<false>>},
+      {.name = "verbs_registered", .make = make<VerbsConnection<true>>},
+      {.name = "faulty_verbs", .make = make<FaultyConnection<VerbsConnection<true>>>, .quick = false},
       {.name = "faulty_shm", .make = make<FaultyConnection<ShmConnection>>, .notices_close = false, .quick = false},
       {.name = "faulty_inproc", .make = make<FaultyConnection<InprocConnection>>, .quick = false},
       {.name = "faulty_tcp", .make = make<FaultyConnection<TcpConnection>>, .quick = false},

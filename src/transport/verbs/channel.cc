@@ -1,0 +1,246 @@
+#include "transport/verbs/channel.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "transport/verbs/greeting.h"
+#include "tutti/error.h"
+
+namespace tutti::verbs {
+namespace {
+
+constexpr std::size_t kPolled = 32;          // events at a time
+constexpr unsigned kIdleBeforeHangUp = 256;  // polls between looks at the socket
+constexpr std::chrono::seconds kLongestLeaving{1};
+
+}  // namespace
+
+Channel::Channel(Transport& transport, std::uint64_t communicator, int peer)
+    : transport_(transport),
+      communicator_(communicator),
+      peer_(peer),
+      mailbox_(transport.mailboxes_.of(communicator, peer)),
+      sender_(communicator, transport.registry_, transport.fabric_->most_in_a_write()),
+      receiver_(communicator, peer, transport.registry_) {
+  transport_.channels_.insert(this);
+}
+
+Channel::~Channel() {
+  leave();
+  transport_.channels_.erase(this);
+  transport_.mailboxes_.drop(communicator_, peer_);
+  if (pair_ != nullptr) {
+    pair_->close();
+    --transport_.pairs_;
+  }
+  if (fd_ < 0) return;
+  transport_.sleeper_.forget(fd_);
+  close(fd_);
+}
+
+// Waits until all that was written is at the peer: its memory goes when this end does.
+void Channel::leave() {
+  if (!line_ || withdrawn_ || !failed_.empty()) return;
+  const auto deadline = std::chrono::steady_clock::now() + kLongestLeaving;
+  const std::uint64_t last = pair_->written();
+  if (last == 0) return;
+  bool asked = false, done = false;
+  while (!done && std::chrono::steady_clock::now() < deadline) {
+    if (!asked) asked = line_->write({}, line_->at(0), Word::credit, true);
+    Event events[kPolled];
+    const std::size_t count = pair_->poll(events);
+    for (const Event& event : std::span(events, count))
+      done |= event.kind == Event::Kind::failed || (event.kind == Event::Kind::done && asked && event.count > last);
+  }
+}
+
+// --- sending and receiving -------------------------------------------------------------------------------------------
+
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  sender_.push(tag, data, bytes);
+  if (line_ && failed_.empty()) sender_.write(*line_);
+}
+
+std::uint64_t Channel::sent() {
+  pump();
+  return sender_.sent();
+}
+
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) {
+  receiver_.receive(message, tag, data, bytes);
+  if (line_ && failed_.empty()) receiver_.tell(*line_);
+}
+
+std::uint64_t Channel::received() {
+  pump();
+  return receiver_.claims().received();
+}
+
+bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
+  if (!receiver_.claims().viewing()) receiver_.view(tag, bytes);
+  pump();
+  if (!line_) return false;
+  const std::optional<std::span<const std::byte>> shown = receiver_.shown(*line_);
+  if (shown) here = *shown;
+  return shown.has_value();
+}
+
+void Channel::release(std::size_t bytes) {
+  receiver_.release(bytes, *line_);
+  if (failed_.empty()) receiver_.tell(*line_);
+}
+
+bool Channel::progress() { return pump(); }
+
+bool Channel::unclaimed(Tag& tag) try {
+  if (!withdrawn_) poll();
+  if (!line_) return false;
+  const std::optional<Tag> next = receiver_.unclaimed(*line_);
+  if (next) tag = *next;
+  return next.has_value();
+} catch (const ChannelClosed&) {
+  return false;
+}
+
+bool Channel::withdraw() {
+  if (!withdrawn_ && pair_ != nullptr) {
+    poll();
+    pair_->close();
+  }
+  withdrawn_ = true;
+  return true;
+}
+
+// --- moving ----------------------------------------------------------------------------------------------------------
+
+bool Channel::pump() {
+  bool moved = poll();
+  if (line_) {
+    moved |= receiver_.absorb(*line_);
+    if (failed_.empty()) {
+      moved |= sender_.write(*line_);
+      moved |= receiver_.tell(*line_);
+    }
+  }
+  if (!failed_.empty() && (!sender_.idle() || receiver_.waits())) throw ChannelClosed{peer_, failed_};
+  return moved;
+}
+
+// Takes in what has come.
+bool Channel::poll() {
+  if (mailbox_->has_news()) look_for_news();
+  if (!line_) {
+    while (fd_ >= 0 && failed_.empty() && !line_ && hear()) {
+    }
+    if (!line_) return false;
+  }
+  Event events[kPolled];
+  const std::size_t count = pair_->poll(events);
+  for (const Event& event : std::span(events, count)) {
+    switch (event.kind) {
+      case Event::Kind::done: sender_.done(event.count); break;
+      case Event::Kind::failed: fail(pair_->why()); break;
+      case Event::Kind::arrived:
+        sender_.heard(event.word);
+        switch (kind_of(event.word)) {
+          case Word::fragment: receiver_.fragment(event.bytes); break;
+          case Word::placed: receiver_.placed(); break;
+          case Word::credit: break;
+          case Word::offer: {
+            const std::size_t offset = kOffersAt + offers_heard_++ % kOffers * Offer::kBytes;
+            sender_.offered(
+                Offer::decode(std::span<const std::byte, Offer::kBytes>(block_->data() + offset, Offer::kBytes)));
+            break;
+          }
+        }
+        break;
+    }
+  }
+  if (count == 0) {
+    if (++idle_ % kIdleBeforeHangUp == 0) look_for_hang_up();
+  } else {
+    idle_ = 0;
+  }
+  return count > 0;
+}
+
+void Channel::fail(const std::string& why) {
+  if (failed_.empty()) failed_ = why;
+}
+
+// --- joining the peer ------------------------------------------------------------------------------------------------
+
+void Channel::look_for_news() {
+  Mailbox::News news = mailbox_->take();
+  if (news.fd >= 0) {
+    fd_ = news.fd;
+    transport_.sleeper_.watch(fd_);
+    greet();
+  }
+  if (!news.why.empty()) fail(news.why);
+}
+
+void Channel::greet() {
+  Greeting greeting;
+  try {
+    block_ = std::make_unique<Block>(*transport_.fabric_);
+    pair_ = transport_.fabric_->queue_pair({kWrites, kArrivals});
+    ++transport_.pairs_;
+    pair_->arm();  // this rank may be about to sleep
+    greeting.address = pair_->address();
+    greeting.block = block_->place();
+  } catch (const Error& error) {
+    greeting.trouble = error.what();
+    fail(error.what());
+  }
+  const auto bytes = greeting.encode();
+  if (::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(bytes.size()))
+    fail(std::string("cannot greet the peer: ") + std::strerror(errno));
+}
+
+// The peer's greeting, then its word that it is joined. True if anything came.
+bool Channel::hear() {
+  const auto end = [this](const std::string& why) {
+    fail(why);
+    return false;
+  };
+  std::byte buffer[Greeting::kBytes + 1];
+  const ssize_t got = ::recv(fd_, buffer, Greeting::kBytes + 1 - heard_.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got <= 0)
+    return end(got == 0 ? "the peer closed the connection" : std::string("cannot receive: ") + std::strerror(errno));
+  heard_.insert(heard_.end(), buffer, buffer + got);
+  if (heard_.size() >= Greeting::kBytes && !joined_) {
+    const auto greeting = Greeting::decode(std::span(heard_).first<Greeting::kBytes>());
+    if (!greeting) return end("the peer does not speak this version of verbs");
+    if (!greeting->trouble.empty()) return end("the peer cannot use verbs: " + greeting->trouble);
+    try {
+      pair_->connect(greeting->address);
+    } catch (const Error& error) {
+      return end(error.what());
+    }
+    joined_ = true;
+    if (::send(fd_, &Greeting::kJoined, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+      return end("the peer closed the connection");
+  }
+  if (heard_.size() <= Greeting::kBytes) return true;
+  const auto greeting = Greeting::decode(std::span(heard_).first<Greeting::kBytes>());
+  line_.emplace(Line{*pair_, *block_, greeting->block});
+  return true;
+}
+
+// Whatever the peer wrote before it closed its socket has arrived: it waits for that.
+void Channel::look_for_hang_up() {
+  std::byte byte;
+  const ssize_t got = ::recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  if (got == 0) fail("the peer closed the connection");
+  if (got < 0 && errno != EAGAIN && errno != EINTR)
+    fail(std::string("the connection to the peer failed: ") + std::strerror(errno));
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,174 @@
+#include "transport/verbs/receiver.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "memory/copy.h"
+
+namespace tutti::verbs {
+
+void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
+  claims_.receive(message, tag, data, bytes);
+  // One less than there may be: the message whose turn it is may always be answered.
+  if (bytes >= kLargeBytes && answers_.size() + 1 < kMostOffered) offer({message, tag, data, bytes, false});
+}
+
+// Where the claim's message may be written to, if its memory is registered.
+bool Receiver::offer(const Claim& claim) {
+  auto registration = registry_.find(claim.data, claim.bytes);
+  if (registration == nullptr) return false;
+  const Offer offer{.message = claim.message,
+                    .tag = claim.tag,
+                    .bytes = claim.bytes,
+                    .address = reinterpret_cast<std::uintptr_t>(claim.data),
+                    .remote_key = registration->remote_key()};
+  answers_.emplace(claim.message, Answer{offer, std::move(registration)});
+  untold_.push_back(claim.message);
+  return true;
+}
+
+void Receiver::release(std::size_t bytes, Line& line) {
+  assert(claims_.viewing() && header_ && bytes <= left());
+  if (bytes > 0) use(bytes, line);
+  if (left() == 0) finish_front();
+}
+
+void Receiver::fragment(std::size_t bytes) {
+  const std::uint64_t at = place_of(end_, bytes);
+  arrivals_.push_back({at, bytes, false});
+  end_ = at + whole_granules(bytes);
+}
+
+// The front fragment's first bytes have been used.
+void Receiver::use(std::size_t bytes, Line& line) {
+  Arrival& front = arrivals_.front();
+  assert(!front.placed && bytes <= front.bytes);
+  front.at += bytes;
+  front.bytes -= bytes;
+  done_ += bytes;
+  drop_if_used(line);
+}
+
+void Receiver::drop_if_used(Line& line) {
+  if (arrivals_.front().bytes > 0) return;
+  line.consumed = whole_granules(arrivals_.front().at);
+  arrivals_.pop_front();
+}
+
+bool Receiver::absorb(Line& line) {
+  bool moved = false;
+  for (const Claim* claim = front_met(line); claim != nullptr; claim = front_met(line)) {
+    if (header_->length < left() && !answered_) answer(*claim);
+    if (claim->viewed) return moved;
+    for (; left() > 0 && !arrivals_.empty(); moved = true) {
+      const Arrival front = arrivals_.front();
+      if (front.placed) {
+        if (!answers_.contains(claim->message)) reject("the peer wrote to a place that it was not offered");
+        arrivals_.pop_front();
+        done_ = header_->total;
+      } else {
+        if (front.bytes > left()) reject("the peer sent more than the message has");
+        copy_bytes(claim->data + done_, line.mine.data() + front.at % kRingBytes, front.bytes);
+        use(front.bytes, line);
+      }
+    }
+    if (left() > 0) return moved;
+    finish_front();
+    moved = true;
+  }
+  return moved;
+}
+
+// A header that asks where its message shall go: the answer may have been given before.
+void Receiver::answer(const Claim& claim) {
+  answered_ = true;
+  if (answers_.contains(claim.message) || (!claim.viewed && offer(claim))) return;
+  answers_.emplace(
+      claim.message,
+      Answer{{.message = claim.message, .tag = claim.tag, .bytes = claim.bytes, .by_ring = true}, nullptr});
+  untold_.push_back(claim.message);
+}
+
+bool Receiver::tell(Line& line) {
+  bool wrote = false;
+  for (; !untold_.empty(); untold_.pop_front()) {
+    const auto answer = answers_.find(untold_.front());
+    if (answer == answers_.end()) continue;  // the message has come by the ring
+    const std::size_t offset = offers_written_ % kOffers * Offer::kBytes;
+    std::byte* const staging = line.mine.data() + kOfferStaging + offset;
+    const auto bytes = answer->second.offer.encode();
+    std::copy(bytes.begin(), bytes.end(), staging);
+    const Piece piece{staging, Offer::kBytes, line.mine.local_key()};
+    if (!line.write({&piece, 1}, line.at(kOffersAt + offset), Word::offer)) return wrote;
+    ++offers_written_;
+    wrote = true;
+  }
+  return (line.consumed - line.told >= kRingBytes / 2 && line.write({}, line.at(0), Word::credit)) || wrote;
+}
+
+// The claim whose message has begun to arrive.
+const Claim* Receiver::front_met(Line& line) {
+  const Claim* claim = claims_.front();
+  if (claim == nullptr) return nullptr;
+  if (!header_ && !arrivals_.empty() && arrivals_.front().placed) {
+    // Placed without a header: the peer has compared the two calls, and found them equal.
+    header_ = Header{.tag = claim->tag, .total = claim->bytes};
+    answered_ = true;
+    done_ = 0;
+  }
+  if (!parse_header(line)) return nullptr;
+  if (header_->tag != claim->tag) throw TagMismatch{peer_, claim->tag, header_->tag};
+  if (header_->total != claim->bytes) throw LengthMismatch{peer_, claim->bytes, header_->total};
+  return claim;
+}
+
+bool Receiver::parse_header(Line& line) {
+  if (header_) return true;
+  if (arrivals_.empty() || arrivals_.front().placed) return false;
+  Arrival& front = arrivals_.front();
+  if (front.bytes < Header::kBytes) reject("the peer sent something that is not a message");
+  const std::span<const std::byte, Header::kBytes> bytes(line.mine.data() + front.at % kRingBytes, Header::kBytes);
+  header_ = Header::decode(bytes);
+  if (!header_) reject("the peer sent something that is not a message of version 1");
+  if (header_->communicator != communicator_) reject("the peer sent a message of another communicator");
+  if (header_->message != claims_.done() || header_->offset != 0 ||
+      (header_->length != header_->total && header_->length != 0))
+    reject("the peer sent messages out of order");
+  front.at += Header::kBytes;
+  front.bytes -= Header::kBytes;
+  done_ = 0;
+  drop_if_used(line);
+  return true;
+}
+
+std::optional<std::span<const std::byte>> Receiver::shown(const Line& line) const {
+  if (!header_ || claims_.front() == nullptr || !claims_.front()->viewed) return std::nullopt;
+  if (left() == 0) return std::span<const std::byte>();
+  if (arrivals_.empty() || arrivals_.front().placed) return std::nullopt;
+  const Arrival& front = arrivals_.front();
+  return std::span(line.mine.data() + front.at % kRingBytes, std::min(front.bytes, left()));
+}
+
+std::optional<Tag> Receiver::unclaimed(Line& line) {
+  if (claims_.front() != nullptr || !parse_header(line)) return std::nullopt;
+  return header_->tag;
+}
+
+bool Receiver::waits() const {
+  if (claims_.front() == nullptr) return false;
+  if (!header_) return true;
+  std::size_t here = 0;
+  for (const Arrival& arrival : arrivals_) here += arrival.bytes;
+  return here < left();
+}
+
+void Receiver::finish_front() {
+  answers_.erase(claims_.done());
+  claims_.finish_front();
+  header_.reset();
+  answered_ = false;
+}
+
+void Receiver::reject(const char* what) const { throw ChannelClosed{peer_, what}; }
+
+}  // namespace tutti::verbs

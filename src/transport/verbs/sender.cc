@@ -1,0 +1,136 @@
+#include "transport/verbs/sender.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "transport/header.h"
+
+namespace tutti::verbs {
+namespace {
+
+// Below, a copy is cheaper than a second piece and a wait for the write to be done.
+constexpr std::size_t kLeastLent = 2048;
+
+}  // namespace
+
+bool Sender::write(Line& line) {
+  bool moved = false;
+  while (!waiting_.empty()) {
+    Message& message = waiting_.front();
+    const std::uint64_t before = line.pair.written();
+    const bool over = advance(message, line);
+    moved |= line.pair.written() != before;
+    if (!over) break;
+    lent_.push_back({lends_, std::move(message.registration)});
+    lends_ = 0;
+    waiting_.pop_front();
+  }
+  give_back();
+  return moved;
+}
+
+void Sender::done(std::uint64_t writes) {
+  done_ = writes;
+  give_back();
+}
+
+void Sender::give_back() {
+  for (; !lent_.empty() && lent_.front().until <= done_; lent_.pop_front()) ++sent_;
+}
+
+// True once all of it has been written.
+bool Sender::advance(Message& message, Line& line) {
+  if (!message.begun && !begin(message, line)) return false;
+  if (message.asks) {
+    const Offer* offer = offer_for(message);
+    if (offer == nullptr) return false;
+    message.asks = false;
+    if (!offer->by_ring) message.placed = offer;
+  }
+  return message.placed != nullptr ? place(message, line) : ring(message, line);
+}
+
+bool Sender::begin(Message& message, Line& line) {
+  if (message.bytes >= kLeastLent && message.registration == nullptr)
+    message.registration = registry_.find(message.data, message.bytes);
+  const bool large = message.registration != nullptr && message.bytes >= kLargeBytes;
+  if (const Offer* offer = large ? offer_for(message) : nullptr) {
+    message.placed = offer;
+    message.begun = true;
+    return true;
+  }
+  Header header;
+  header.communicator = communicator_;
+  header.tag = message.tag;
+  header.message = message.number;
+  header.total = message.bytes;
+  const std::size_t first = large ? 0 : std::min(message.bytes, kMostFragment - Header::kBytes);
+  header.length = large ? 0 : message.bytes;
+  if (!write_fragment(line, header.encode(), message, first)) return false;
+  message.written = first;
+  message.begun = true;
+  message.asks = large;
+  return true;
+}
+
+// The offer for this message, if there is one; those before it have not been needed. Where the two calls differ there
+// is none: the peer finds out by the header, and says so.
+const Offer* Sender::offer_for(const Message& message) {
+  offers_.erase(offers_.begin(), offers_.lower_bound(message.number));
+  if (offers_.empty() || offers_.begin()->first != message.number) return nullptr;
+  const Offer& offer = offers_.begin()->second;
+  return offer.tag == message.tag && offer.bytes == message.bytes ? &offer : nullptr;
+}
+
+bool Sender::place(Message& message, Line& line) {
+  while (message.written < message.bytes) {
+    const std::size_t bytes = std::min(message.bytes - message.written, most_in_a_write_);
+    const Piece piece{message.data + message.written, bytes, message.registration->local_key()};
+    const Place to{message.placed->address + message.written, message.placed->remote_key};
+    const bool last = message.written + bytes == message.bytes;
+    const bool written =
+        last ? line.write({&piece, 1}, to, Word::placed, true) : line.pair.write({{&piece, 1}, to, false, 0});
+    if (!written) return false;
+    lends_ = line.pair.written();
+    message.written += bytes;
+  }
+  return true;
+}
+
+bool Sender::ring(Message& message, Line& line) {
+  while (message.written < message.bytes) {
+    const std::size_t bytes = std::min(message.bytes - message.written, kMostFragment);
+    if (!write_fragment(line, {}, message, bytes)) return false;
+    message.written += bytes;
+  }
+  return true;
+}
+
+// The header, if any, and the message's next bytes. False: no room.
+bool Sender::write_fragment(Line& line, std::span<const std::byte> header, const Message& message, std::size_t bytes) {
+  const std::size_t total = header.size() + bytes;
+  const std::uint64_t at = place_of(end_, total);
+  if (at + whole_granules(total) > consumed_ + kRingBytes) return false;
+  const std::size_t offset = at % kRingBytes;
+  const std::byte* const from = message.data + message.written;
+  std::byte* const staging = line.mine.data() + kStaging + offset;
+  const std::uint32_t key = line.mine.local_key();
+  bool written;
+  if (message.registration != nullptr && bytes > 0) {
+    std::memcpy(staging, header.data(), header.size());
+    const Piece pieces[2] = {{staging, header.size(), key}, {from, bytes, message.registration->local_key()}};
+    written = line.write(header.empty() ? std::span(pieces).subspan(1) : std::span(pieces), line.at(offset),
+                         Word::fragment, true);
+    if (written) lends_ = line.pair.written();
+  } else {
+    std::memcpy(staging, header.data(), header.size());
+    if (bytes > 0) std::memcpy(staging + header.size(), from, bytes);
+    const Piece piece{staging, total, key};
+    written = line.write({&piece, 1}, line.at(offset), Word::fragment);
+  }
+  if (written) end_ = at + whole_granules(total);
+  return written;
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,23 @@
+#include "transport/verbs/transport.h"
+
+#include "transport/verbs/channel.h"
+
+namespace tutti::verbs {
+
+Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric)
+    : sleeper_(sleeper), fabric_(std::move(fabric)), mailboxes_(sleeper), registry_(*fabric_) {
+  sleeper_.watch(fabric_->bell());
+}
+
+Transport::~Transport() { sleeper_.forget(fabric_->bell()); }
+
+std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
+  (void)rank;  // both ends of a connection know who they are
+  return std::make_unique<Channel>(*this, communicator, peer);
+}
+
+void Transport::before_sleep() {
+  for (Channel* channel : channels_) channel->arm();
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,31 @@
+// RDMA without a device: queue pairs of one process whose writes are copies, made later than they were asked for, by
+// whoever polls next. What a channel must not do (write to a peer that has no request for it, with a wrong key, beyond
+// registered memory, or from memory that is no longer registered) fails the test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "transport/verbs/fabric.h"
+
+namespace tutti {
+
+class PretendedNetwork;
+std::shared_ptr<PretendedNetwork> make_pretended_network();
+
+struct PretendedLimits {
+  std::size_t most_inline = 128;
+  std::size_t most_in_a_write = 1 << 20;
+  std::size_t most_registered = std::numeric_limits<std::size_t>::max();  // bytes: beyond, registering fails
+};
+
+// One rank's device in `network`, which all fabrics that meet share.
+std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNetwork> network,
+                                                     const PretendedLimits& limits = {});
+
+// From now on no write arrives anywhere in `network`; both ends of those that are under way fail.
+void cut(PretendedNetwork& network);
+
+}  // namespace tutti
