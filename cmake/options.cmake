@@ -5,14 +5,15 @@ set(TUTTI_VERBS AUTO CACHE STRING "Build the RDMA verbs transport: AUTO, ON or O
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 set_property(CACHE TUTTI_CUDA TUTTI_VERBS PROPERTY STRINGS AUTO ON OFF)
 
-# AUTO takes what there is, which is neither today; ON insists.
+# AUTO takes what there is; ON insists.
 foreach(feature TUTTI_CUDA TUTTI_VERBS)
-  if(${feature} STREQUAL "ON")
-    message(FATAL_ERROR "${feature}=ON: this version of tutti does not have that part yet. Configure with ${feature}=AUTO.")
-  elseif(NOT ${feature} MATCHES "^(AUTO|OFF)$")
+  if(NOT ${feature} MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "${feature} is AUTO, ON or OFF, not \"${${feature}}\".")
   endif()
 endforeach()
+if(TUTTI_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "TUTTI_CUDA=ON: this version of tutti does not have that part yet. Configure with TUTTI_CUDA=AUTO.")
+endif()
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)

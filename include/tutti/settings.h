@@ -31,9 +31,14 @@ struct Settings {
   std::uint16_t port_first = 0;  // ports to listen on, [port_first, port_last]; 0: the system chooses
   std::uint16_t port_last = 0;
 
-  // "auto": shared memory between ranks of one host, TCP between hosts; "shm" and "tcp" force one (shm across hosts is
-  // an error).
+  // "auto": shared memory between ranks of one host; between hosts RDMA verbs where both have a port to use, else TCP.
+  // "shm", "tcp" and "verbs" force one for all (shm across hosts, or a rank without an RDMA port, is an error).
   std::string transport = "auto";
+
+  // Which RDMA port: a device, or device:port ("mlx5_0:1"), empty for the nearest that is up; and the index of the GID
+  // to use, negative for a RoCE v2 one, IPv4 before IPv6.
+  std::string verbs_device;
+  int verbs_gid = -1;
 
   // The file of a table, as `tutti tune` writes it, that says which algorithm a call uses; empty: the built-in one.
   // Rank 0's counts for the whole job, and rank 0 alone reads it; one that is wrong fails the join on every rank.

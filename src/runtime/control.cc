@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "runtime/control_meeting.h"
+#include "runtime/env.h"
 #include "runtime/join.h"
 #include "runtime/secret.h"
 
@@ -51,8 +52,7 @@ std::string problem_of(const Settings& s) {
            std::to_string(s.size) + (s.size == 1 ? " rank" : " ranks");
   if (std::min({s.timeout, s.connect_timeout, s.join_timeout}) <= milliseconds(0))
     return "timeouts must be longer than zero";
-  if (s.transport != "auto" && s.transport != "shm" && s.transport != "tcp")
-    return "transport '" + s.transport + "' is not one of auto, shm, tcp";
+  if (!is_transport(s.transport)) return "transport '" + s.transport + "' is not one of auto, shm, tcp, verbs";
   if (s.port_first > s.port_last || (s.port_first == 0) != (s.port_last == 0))
     return "the ports " + std::to_string(s.port_first) + "-" + std::to_string(s.port_last) + " are no range";
   return "";

@@ -232,6 +232,8 @@ std::string first_host(const std::string& node_list) {
   return host;
 }
 
+bool is_transport(std::string_view name) { return name == "auto" || name == "shm" || name == "tcp" || name == "verbs"; }
+
 Settings settings_from(const Lookup& lookup) {
   const Environment env(lookup);
   Settings settings;
@@ -245,8 +247,10 @@ Settings settings_from(const Lookup& lookup) {
   read_ports(env, settings);
   settings.transport = env.text("TUTTI_TRANSPORT").value_or("auto");
   settings.table = env.text("TUTTI_TABLE").value_or("");
-  if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
-    env.bad("TUTTI_TRANSPORT", "auto, shm or tcp");
+  if (!is_transport(settings.transport)) env.bad("TUTTI_TRANSPORT", "auto, shm, tcp or verbs");
+  settings.verbs_device = env.text("TUTTI_VERBS_DEVICE").value_or("");
+  if (env.has("TUTTI_VERBS_GID"))
+    settings.verbs_gid = env.integer("TUTTI_VERBS_GID", 0, 65535, "the index of a GID, from 0");
   return settings;
 }
 

@@ -11,7 +11,9 @@
 //   TUTTI_JOIN_TIMEOUT       seconds that all ranks may take to start (60)
 //   TUTTI_INTERFACE          name or address of the interface to listen on
 //   TUTTI_PORTS              first-last, the ports to listen on
-//   TUTTI_TRANSPORT          auto, shm or tcp
+//   TUTTI_TRANSPORT          auto, shm, tcp or verbs
+//   TUTTI_VERBS_DEVICE       the RDMA device to use, or device:port
+//   TUTTI_VERBS_GID          the index of its GID to use
 //   TUTTI_TABLE              the file of a table of algorithms, read by rank 0 for all
 //
 // Launchers, the first that is recognised:
@@ -28,6 +30,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "tutti/settings.h"
 
@@ -35,6 +38,9 @@ namespace tutti::runtime {
 
 // The value of an environment variable, nullptr where it is not set.
 using Lookup = std::function<const char*(const char* name)>;
+
+// Whether Settings::transport may be this.
+bool is_transport(std::string_view name);
 
 // Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the
 // variable and what it should look like.

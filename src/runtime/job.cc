@@ -10,9 +10,11 @@
 #include <numeric>
 
 #include "runtime/choose_text.h"
+#include "runtime/env.h"
 #include "runtime/group.h"
 #include "topology/machine.h"
 #include "topology/processors.h"
+#include "transport/verbs/device.h"
 
 namespace tutti::runtime {
 namespace {
@@ -21,6 +23,7 @@ static_assert(2 * kMostChunks <= shm::kPosts);
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
 constexpr int kMostYields = 1000;
+constexpr std::size_t kMostReason = 1000;  // bytes of why a rank cannot use verbs
 
 // Rank 0's table, in the form that has no comments; or what is wrong with it, which all are to hear.
 Announcement table_to_announce(const Settings& settings) {
@@ -51,6 +54,7 @@ SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::siz
 }
 
 SymmetricMemory::~SymmetricMemory() {
+  registration_.reset();
   const std::size_t pages = std::max<std::size_t>((bytes_ + 4095) / 4096 * 4096, 4096);
   if (segment_ != nullptr) {
     segment_->free(offset_, pages);
@@ -72,19 +76,47 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   if (settings.size < 1 || settings.rank < 0 || (settings.size == 1 && settings.rank > 0))
     throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " +
                                                  std::to_string(settings.size) + ": a rank must lie in [0, size)");
-  if (settings.transport != "auto" && settings.transport != "shm" && settings.transport != "tcp")
-    throw Error(ErrorCode::invalid_argument, "transport \"" + settings.transport + "\": must be auto, shm or tcp");
+  if (!is_transport(settings.transport))
+    throw Error(ErrorCode::invalid_argument,
+                "transport \"" + settings.transport + "\": must be auto, shm, tcp or verbs");
   std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
-  job->control_ = Control::join(settings, store, table_to_announce(settings));
+  Announcement announcement = table_to_announce(settings);
+  announcement.no_verbs = job->open_verbs();
+  job->control_ = Control::join(settings, store, std::move(announcement));
   const std::string& announced = job->control_->announced();
   job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
   job->find_hosts();
+  job->find_fabric();
   Job* self = job.get();
   job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
     self->on_connection(peer, path, communicator, fd, error);
   });
   job->control_->on_notice([self](const Notice& notice) { self->on_notice(notice); });
   return job;
+}
+
+// Where verbs may be used: the empty text, or why this rank cannot. All hear of it before anything is decided.
+std::string Job::open_verbs() try {
+  if (inproc_ != nullptr || settings_.size == 1) return "it needs none";
+  if (settings_.transport != "verbs" && settings_.transport != "auto")
+    return "it was told to use " + settings_.transport;
+  const verbs::Wish wish = verbs::Wish::parse(settings_.verbs_device, settings_.verbs_gid);
+  verbs_ = std::make_unique<verbs::Transport>(sleeper_, verbs::open_device(wish, topology::node_of_this_thread()));
+  return "";
+} catch (const Error& error) {
+  return std::string(error.what()).substr(0, kMostReason);
+}
+
+// Which peers are reached by verbs: all or none when told so; else those of other hosts that can, as this rank can.
+void Job::find_fabric() {
+  by_verbs_.assign(settings_.size, false);
+  for (const Member& member : control_->members()) {
+    if (settings_.transport == "verbs" && settings_.size > 1 && !member.no_verbs.empty())
+      throw Error(ErrorCode::unsupported,
+                  "transport verbs: rank " + std::to_string(member.rank) + " cannot use it: " + member.no_verbs);
+    by_verbs_[member.rank] = verbs_ != nullptr && member.no_verbs.empty() && host_[member.rank] != host_[rank()];
+  }
+  if (std::find(by_verbs_.begin(), by_verbs_.end(), true) == by_verbs_.end()) verbs_.reset();
 }
 
 // Ranks of equal host ids share a host. Where some must share a processor, all give way to each other when they wait.
@@ -105,7 +137,7 @@ void Job::find_hosts() {
   if (inproc_ != nullptr) return;
   if (settings_.transport == "shm" && neighbours != settings_.size)
     throw Error(ErrorCode::unsupported, "transport shm: not all ranks share a host; use auto or tcp");
-  if (settings_.transport == "tcp") {
+  if (settings_.transport == "tcp" || settings_.transport == "verbs") {
     std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
   } else {
     shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, crowded_));
@@ -121,14 +153,21 @@ Job::~Job() { control_.reset(); }
 Transport& Job::transport_to(int peer) {
   if (inproc_ != nullptr) return *inproc_;
   if (shm_ != nullptr && host_[peer] == host_[rank()]) return *shm_;
+  if (by_verbs_[peer]) return *verbs_;
   return *tcp_;
+}
+
+std::shared_ptr<SymmetricMemory> Job::allocate(std::size_t bytes) const {
+  auto memory = std::make_shared<SymmetricMemory>(shm_ == nullptr ? nullptr : shm_->shared_own(), bytes);
+  if (verbs_ != nullptr) memory->register_with(verbs_->registry());
+  return memory;
 }
 
 std::unique_ptr<Channel> Job::open(std::uint64_t communicator, int peer) {
   Transport& transport = transport_to(peer);
   auto channel = transport.channel(communicator, rank(), peer);
   if (peer > rank() || &transport == inproc_.get()) return channel;
-  if (&transport == tcp_.get()) {
+  if (&transport == tcp_.get() || &transport == verbs_.get()) {
     control_->connect(peer, Path::tcp, communicator);
   } else if (asked_.insert(peer).second) {  // all communicators of two ranks share one hand-over
     control_->connect(peer, Path::local, 0);
@@ -141,7 +180,9 @@ std::unique_ptr<Channel> Job::open(std::uint64_t communicator, int peer) {
 
 // A connection that fails is the channel's to report: it asks the control plane first what became of the peer.
 void Job::on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
-  if (path == Path::tcp) {
+  if (path == Path::tcp && by_verbs_[peer]) {
+    error == nullptr ? verbs_->attach(communicator, peer, fd) : verbs_->fail(communicator, peer, error->what());
+  } else if (path == Path::tcp) {
     error == nullptr ? tcp_->attach(communicator, peer, fd) : tcp_->fail(communicator, peer, error->what());
   } else if (shm_ != nullptr) {
     error == nullptr ? shm_->attach(peer, fd) : shm_->fail(peer, error->what());

@@ -21,6 +21,7 @@
 #include "transport/shm/transport.h"
 #include "transport/sleeper.h"
 #include "transport/tcp/transport.h"
+#include "transport/verbs/transport.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
 
@@ -29,7 +30,8 @@ namespace tutti::runtime {
 class Group;
 class Request;
 
-// Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory.
+// Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory. Registered
+// where the job has RDMA.
 class SymmetricMemory {
  public:
   SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes);  // plain memory without a segment
@@ -38,12 +40,14 @@ class SymmetricMemory {
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  void register_with(verbs::Registry& registry) { registration_ = registry.add(data_, bytes_); }
 
  private:
   std::shared_ptr<shm::Segment> segment_;
   std::uint64_t offset_ = 0;
   std::size_t bytes_;
   std::byte* data_;
+  std::shared_ptr<void> registration_;
 };
 
 class Job {
@@ -62,9 +66,8 @@ class Job {
   std::size_t cache_bytes() const { return cache_bytes_; }  // of the largest cache of a processor of this rank's
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   shm::Transport* shm() const { return shm_.get(); }
-  std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const {
-    return std::make_shared<SymmetricMemory>(shm_ == nullptr ? nullptr : shm_->shared_own(), bytes);
-  }
+  verbs::Transport* verbs() const { return verbs_.get(); }
+  std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;
   // A peer did not say that it leaves this rank's symmetric memory alone: none of it is used again.
   void keep_memory() {
     if (shm_ != nullptr) shm_->own().keep_all();
@@ -123,7 +126,9 @@ class Job {
 
  private:
   Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub);
+  std::string open_verbs();
   void find_hosts();
+  void find_fabric();
   std::uint64_t moves() const;
   Transport& transport_to(int peer);
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
@@ -141,18 +146,20 @@ class Job {
    private:
     Job& job_;
   };
-  std::array<Transport*, 3> transports() const { return {shm_.get(), tcp_.get(), inproc_.get()}; }
+  std::array<Transport*, 4> transports() const { return {shm_.get(), tcp_.get(), verbs_.get(), inproc_.get()}; }
 
   Settings settings_;
   ChoiceTable table_;
   Sleeper sleeper_;
   std::unique_ptr<shm::Transport> shm_;
   std::unique_ptr<tcp::Transport> tcp_;
+  std::unique_ptr<verbs::Transport> verbs_;
   std::unique_ptr<inproc::Transport> inproc_;
   Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
   std::vector<int> host_;
   bool crowded_ = false;
   std::size_t cache_bytes_ = 0;
+  std::vector<bool> by_verbs_;  // peers that are reached so
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::set<int> asked_;  // peers of this host that a connection has been asked to
 

@@ -158,6 +158,13 @@ bool has_several_nodes(const std::string& root) {
   return file >> nodes && nodes.find_first_of(",-") != std::string::npos;
 }
 
+int node_of_this_thread() noexcept try {
+  if (!has_several_nodes()) return -1;
+  return Machine::here().node_of(allowed_processors()).value_or(-1);
+} catch (const Error&) {
+  return -1;
+}
+
 void keep_near_this_thread(void* at, std::size_t bytes) noexcept try {
   if (!has_several_nodes()) return;  // before hwloc, which takes milliseconds
   const Machine machine = Machine::here();

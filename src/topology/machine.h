@@ -53,6 +53,10 @@ class Machine {
 // Whether the system knows of several nodes that have memory. `root` stands before /sys.
 bool has_several_nodes(const std::string& root = "");
 
+// The memory node that this thread is bound near to, by the system's number; -1 where there is but one, or it is bound
+// to none.
+int node_of_this_thread() noexcept;
+
 // Keeps the shared memory [at, at + bytes) on the node to which the calling thread is bound. On a machine with one
 // node, and for a thread that is bound to none, it does nothing; nor does it report that the system refuses, which only
 // costs speed.

@@ -100,8 +100,8 @@ template <bool kRegistered>
 class VerbsConnection : public Connection {
  public:
   VerbsConnection() {
-    for (verbs::Transport& transport : transports_)
-      if (kRegistered) transport.registry().add(nullptr, std::size_t{1} << 47);
+    for (const int side : {0, 1})
+      if (kRegistered) everything_[side] = transports_[side].registry().add(nullptr, std::size_t{1} << 47);
   }
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
     auto channel = transports_[side].channel(communicator, side, 1 - side);
@@ -122,6 +122,7 @@ class VerbsConnection : public Connection {
   Sleeper sleepers_[2];
   verbs::Transport transports_[2] = {{sleepers_[0], make_pretended_fabric(network_)},
                                      {sleepers_[1], make_pretended_fabric(network_)}};
+  std::shared_ptr<void> everything_[2];
   std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
 };
 

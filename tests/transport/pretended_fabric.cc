@@ -102,7 +102,9 @@ class PretendedQueuePair final : public verbs::QueuePair {
       }
     }
     under_way_.push_back(std::move(job));
-    if (armed_) ring();  // who sleeps carries nothing out
+    // Who sleeps carries nothing out.
+    if (armed_) ring();
+    if (PretendedQueuePair* peer = find(peer_); peer != nullptr && peer->armed_) peer->ring();
     return true;
   }
   std::uint64_t written() const override { return written_; }

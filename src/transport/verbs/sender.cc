@@ -118,13 +118,13 @@ bool Sender::write_fragment(Line& line, std::span<const std::byte> header, const
   const std::uint32_t key = line.mine.local_key();
   bool written;
   if (message.registration != nullptr && bytes > 0) {
-    std::memcpy(staging, header.data(), header.size());
+    std::copy(header.begin(), header.end(), staging);
     const Piece pieces[2] = {{staging, header.size(), key}, {from, bytes, message.registration->local_key()}};
     written = line.write(header.empty() ? std::span(pieces).subspan(1) : std::span(pieces), line.at(offset),
                          Word::fragment, true);
     if (written) lends_ = line.pair.written();
   } else {
-    std::memcpy(staging, header.data(), header.size());
+    std::copy(header.begin(), header.end(), staging);
     if (bytes > 0) std::memcpy(staging + header.size(), from, bytes);
     const Piece piece{staging, total, key};
     written = line.write({&piece, 1}, line.at(offset), Word::fragment);

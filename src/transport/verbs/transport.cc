@@ -5,7 +5,7 @@
 namespace tutti::verbs {
 
 Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric)
-    : sleeper_(sleeper), fabric_(std::move(fabric)), mailboxes_(sleeper), registry_(*fabric_) {
+    : sleeper_(sleeper), fabric_(std::move(fabric)), mailboxes_(sleeper), registry_(fabric_) {
   sleeper_.watch(fabric_->bell());
 }
 

@@ -1,0 +1,13 @@
+// In a build without libibverbs.
+#include "transport/verbs/device.h"
+#include "tutti/error.h"
+
+namespace tutti::verbs {
+
+std::vector<Port> find_ports() { return {}; }
+
+std::shared_ptr<Fabric> open_device(const Wish&, int) {
+  throw Error(ErrorCode::unsupported, "this tutti was built without libibverbs (libibverbs-dev): use transport tcp");
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,93 @@
+#include "transport/verbs/ports.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tutti/error.h"
+
+namespace tutti::verbs {
+namespace {
+
+// RoCE v2 over IPv4 can be routed and is what switches are set up for; a link-local address reaches its own link only.
+int worth(const Gid& gid) { return !gid.is_roce_v2 ? 0 : gid.is_link_local ? 1 : gid.is_ipv4 ? 3 : 2; }
+
+const Gid* gid_of(const Port& port, const Wish& wish, std::string& why_not) {
+  const Gid* best = nullptr;
+  for (const Gid& gid : port.gids) {
+    if (wish.gid >= 0 ? gid.index != wish.gid : port.is_ethernet && worth(gid) == 0) continue;
+    if (best == nullptr || worth(gid) > worth(*best)) best = &gid;
+  }
+  if (best == nullptr && wish.gid >= 0)
+    why_not = "has no GID " + std::to_string(wish.gid);
+  else if (best == nullptr)
+    why_not = port.gids.empty()
+                  ? "has no GID: give its network interface an address"
+                  : "has no RoCE v2 GID: give its network interface an IPv4 address, or say TUTTI_VERBS_GID";
+  return best;
+}
+
+}  // namespace
+
+Wish Wish::parse(const std::string& device_and_port, int gid) {
+  Wish wish;
+  wish.gid = gid;
+  const std::size_t colon = device_and_port.find(':');
+  wish.device = device_and_port.substr(0, colon);
+  if (colon == std::string::npos) return wish;
+  const char* const begin = device_and_port.data() + colon + 1;
+  const char* const end = device_and_port.data() + device_and_port.size();
+  const auto [stop, error] = std::from_chars(begin, end, wish.port);
+  if (error != std::errc() || stop != end || wish.port < 1)
+    throw Error(ErrorCode::invalid_argument,
+                "TUTTI_VERBS_DEVICE is a device, or device:port (\"mlx5_0:1\"), not \"" + device_and_port + "\"");
+  return wish;
+}
+
+Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
+  Choice choice;
+  choice.words.resize(ports.size());
+  std::vector<const Gid*> gids(ports.size());
+  const auto is_better = [&](std::size_t a, std::size_t b) {
+    const bool a_near = ports[a].node == node, b_near = ports[b].node == node;
+    return a_near != b_near ? a_near : ports[a].gbits > ports[b].gbits;
+  };
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const Port& port = ports[i];
+    std::string& why_not = choice.words[i];
+    if (!wish.device.empty() && port.device != wish.device) {
+      why_not = "TUTTI_VERBS_DEVICE asks for " + wish.device;
+    } else if (wish.port > 0 && port.number != wish.port) {
+      why_not = "TUTTI_VERBS_DEVICE asks for port " + std::to_string(wish.port);
+    } else if (!port.trouble.empty()) {
+      why_not = port.trouble;
+    } else if (!port.is_active) {
+      why_not = "its link is not up (" + port.state + ")";
+    } else if ((gids[i] = gid_of(port, wish, why_not)) != nullptr) {
+      if (!choice.chosen || is_better(i, *choice.chosen)) choice.chosen = i;
+    }
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (gids[i] != nullptr && i != choice.chosen)
+      choice.words[i] = ports[*choice.chosen].node == node && ports[i].node != node
+                            ? "another is nearer"
+                            : "another is as near, and as fast or faster";
+  if (choice.chosen) {
+    const Gid& gid = *gids[*choice.chosen];
+    choice.gid = gid.index;
+    choice.words[*choice.chosen] = "used, with GID " + std::to_string(gid.index) + " (" + gid.text + ")";
+  }
+  return choice;
+}
+
+std::string why_none(const std::vector<Port>& ports, const Choice& choice, const Wish& wish) {
+  if (ports.empty())
+    return "this host has no RDMA device" + (wish.device.empty() ? "" : ", so no " + wish.device) +
+           ": use transport tcp, or try `rdma link` and `tutti doctor`";
+  std::string words = "this host has no RDMA port to use:";
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    words +=
+        (i == 0 ? " " : "; ") + ports[i].device + " port " + std::to_string(ports[i].number) + ": " + choice.words[i];
+  return words;
+}
+
+}  // namespace tutti::verbs
