@@ -90,6 +90,20 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
+// The caller's own memory, made known to the RDMA device: while this lives, large messages in it are sent from where
+// they lie and written to where they belong, without a copy. Pinned until then: it must be neither freed nor unmapped.
+class Registration {
+ public:
+  Registration();
+  Registration(Registration&&) noexcept;
+  Registration& operator=(Registration&&) noexcept;
+  ~Registration();
+
+ private:
+  friend class Communicator;
+  std::shared_ptr<void> owner_;
+};
+
 // Thread safety: calls on one communicator must come from one thread at a time, in the same order on every rank;
 // different communicators may be used from different threads at once.
 //
@@ -167,6 +181,12 @@ class Communicator {
   // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the
   // peers of this host directly. The start is aligned to 4096. No space is Error{system} on every rank.
   Memory allocate(std::size_t bytes);
+
+  // Not collective: a rank registers what it likes, when it likes, for all communicators of its job. data[0, bytes) may
+  // be host memory of any kind; what allocate() gives is registered already. Takes time (about a second a GiB) and
+  // locked memory. Where this rank uses no RDMA, nothing happens. Error{system} where the device or the memlock limit
+  // refuses.
+  Registration register_memory(void* data, std::size_t bytes);
 
   // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe.
   void abort(const std::string& reason);

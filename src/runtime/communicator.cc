@@ -55,6 +55,11 @@ Memory::Memory(Memory&&) noexcept = default;
 Memory& Memory::operator=(Memory&&) noexcept = default;
 Memory::~Memory() = default;
 
+Registration::Registration() = default;
+Registration::Registration(Registration&&) noexcept = default;
+Registration& Registration::operator=(Registration&&) noexcept = default;
+Registration::~Registration() = default;
+
 // --- making and leaving
 // -----------------------------------------------------------------------------------------------------
 
@@ -110,6 +115,13 @@ int Communicator::rank() const { return group_->rank(); }
 int Communicator::size() const { return group_->size(); }
 
 Communicator Communicator::split(int color, int key) { return Communicator(group_->split(color, key)); }
+
+Registration Communicator::register_memory(void* data, std::size_t bytes) {
+  Registration registration;
+  verbs::Transport* const verbs = group_->job().verbs();
+  if (verbs != nullptr && bytes > 0) registration.owner_ = verbs->registry().add(static_cast<std::byte*>(data), bytes);
+  return registration;
+}
 
 Memory Communicator::allocate(std::size_t bytes) {
   Memory memory;

@@ -15,7 +15,7 @@ namespace tutti::verbs {
 namespace {
 
 constexpr std::size_t kPolled = 32;          // events at a time
-constexpr unsigned kIdleBeforeHangUp = 256;  // polls between looks at the socket
+constexpr unsigned kIdleBeforeHangUp = 2048;  // polls between looks at the socket
 constexpr std::chrono::seconds kLongestLeaving{1};
 
 }  // namespace
