@@ -25,7 +25,7 @@ struct PretendedLimits {
 std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNetwork> network,
                                                      const PretendedLimits& limits = {});
 
-// From now on no write arrives anywhere in `network`; both ends of those that are under way fail.
+// From now on no write arrives anywhere in `network`: whoever writes fails, and whoever only waits does not notice.
 void cut(PretendedNetwork& network);
 
 }  // namespace tutti

@@ -28,10 +28,11 @@ struct Subcommand {
   std::function<int()> run;
 };
 
-Subcommand add_run(CLI::App& app);    // run.cc
-Subcommand add_bench(CLI::App& app);  // bench.cc
-Subcommand add_train(CLI::App& app);  // train.cc
-Subcommand add_plan(CLI::App& app);   // plan.cc
-Subcommand add_tune(CLI::App& app);   // tune.cc
+Subcommand add_run(CLI::App& app);     // run.cc
+Subcommand add_bench(CLI::App& app);   // bench.cc
+Subcommand add_train(CLI::App& app);   // train.cc
+Subcommand add_plan(CLI::App& app);    // plan.cc
+Subcommand add_tune(CLI::App& app);    // tune.cc
+Subcommand add_doctor(CLI::App& app);  // doctor.cc
 
 }  // namespace tutti::tools

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   const Subcommand commands[] = {
       tutti::tools::add_run(app),  tutti::tools::add_bench(app), tutti::tools::add_train(app),
-      tutti::tools::add_plan(app), tutti::tools::add_tune(app),
+      tutti::tools::add_plan(app), tutti::tools::add_tune(app),  tutti::tools::add_doctor(app),
   };
   const auto given = [&]() -> const Subcommand* {
     for (const Subcommand& command : commands) {
@@ -84,6 +84,6 @@ int main(int argc, char** argv) {
     return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
   }
   if (given() == nullptr)
-    return complain("tutti", "say what to do: run, bench, train, plan or tune. Try tutti --help.", 2);
+    return complain("tutti", "say what to do: run, bench, train, plan, tune or doctor. Try tutti --help.", 2);
   return run(*given());
 }

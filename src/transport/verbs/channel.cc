@@ -14,7 +14,7 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr std::size_t kPolled = 32;          // events at a time
+constexpr std::size_t kPolled = 32;           // events at a time
 constexpr unsigned kIdleBeforeHangUp = 2048;  // polls between looks at the socket
 constexpr std::chrono::seconds kLongestLeaving{1};
 
@@ -127,11 +127,11 @@ bool Channel::pump() {
       moved |= receiver_.tell(*line_);
     }
   }
-  if (!failed_.empty() && (!sender_.idle() || receiver_.waits())) throw ChannelClosed{peer_, failed_};
+  // Not before all that has arrived has been taken in.
+  if (!moved && !failed_.empty() && (!sender_.idle() || receiver_.waits())) throw ChannelClosed{peer_, failed_};
   return moved;
 }
 
-// Takes in what has come.
 bool Channel::poll() {
   if (mailbox_->has_news()) look_for_news();
   if (!line_) {
@@ -139,6 +139,17 @@ bool Channel::poll() {
     }
     if (!line_) return false;
   }
+  if (take_in()) {
+    idle_ = 0;
+    return true;
+  }
+  if (++idle_ % kIdleBeforeHangUp != 0) return false;
+  look_for_hang_up();
+  return !failed_.empty() && take_in();  // what came in between the two looks
+}
+
+// What the queue pair tells.
+bool Channel::take_in() {
   Event events[kPolled];
   const std::size_t count = pair_->poll(events);
   for (const Event& event : std::span(events, count)) {
@@ -160,11 +171,6 @@ bool Channel::poll() {
         }
         break;
     }
-  }
-  if (count == 0) {
-    if (++idle_ % kIdleBeforeHangUp == 0) look_for_hang_up();
-  } else {
-    idle_ = 0;
   }
   return count > 0;
 }

@@ -39,13 +39,17 @@ class Channel final : public tutti::Channel {
   bool unclaimed(Tag& tag) override;
   bool withdraw() override;
 
+  // Before this rank sleeps.
   void arm() {
-    if (pair_ != nullptr && !withdrawn_) pair_->arm();
+    if (pair_ == nullptr || withdrawn_) return;
+    pair_->arm();
+    if (line_ && failed_.empty()) look_for_hang_up();
   }
 
  private:
   bool pump();
   bool poll();
+  bool take_in();
   void look_for_news();
   void greet();
   bool hear();

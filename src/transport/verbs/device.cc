@@ -200,6 +200,7 @@ class RcQueuePair final : public QueuePair {
   std::uint64_t written_ = 0, done_ = 0;
   std::uint32_t used_up_ = 0;  // requests for arrivals, since they were last replenished
   std::string why_;
+  bool has_told_ = false;  // of that
 };
 
 RcQueuePair::RcQueuePair(std::shared_ptr<const Opened> opened, const Fabric::Sizes& sizes)
@@ -328,10 +329,7 @@ std::size_t RcQueuePair::poll(std::span<Event> events) {
   for (int i = 0; i < got; ++i) {
     const ibv_wc& completion = found[i];
     if (completion.status != IBV_WC_SUCCESS) {
-      if (why_.empty()) {
-        why_ = words_for(completion.status);
-        events[count++] = {.kind = Event::Kind::failed};
-      }
+      if (why_.empty()) why_ = words_for(completion.status);
     } else if ((completion.opcode & IBV_WC_RECV) != 0) {
       events[count++] = {
           .kind = Event::Kind::arrived, .word = ntohl(completion.imm_data), .bytes = completion.byte_len};
@@ -341,9 +339,11 @@ std::size_t RcQueuePair::poll(std::span<Event> events) {
       events[count++] = {.kind = Event::Kind::done, .count = done_};
     }
   }
-  if (got < 0 && why_.empty()) {
-    why_ = "the completion queue failed";
+  if (got < 0 && why_.empty()) why_ = "the completion queue failed";
+  // Whether a completion or a write that was not taken said so. Behind what arrived before it.
+  if (!why_.empty() && !has_told_ && count < events.size()) {
     events[count++] = {.kind = Event::Kind::failed};
+    has_told_ = true;
   }
   if (used_up_ >= kReplenishedAtOnce && why_.empty()) {
     request(used_up_ / kReplenishedAtOnce * kReplenishedAtOnce);
@@ -402,6 +402,8 @@ std::vector<Port> find_ports() {
   for (ibv_device* device : devices.all()) add_ports(device, ports);
   return ports;
 }
+
+bool has_libibverbs() { return true; }
 
 std::shared_ptr<Fabric> open_device(const Wish& wish, int node) {
   const std::vector<Port> ports = find_ports();

@@ -6,6 +6,8 @@ namespace tutti::verbs {
 
 std::vector<Port> find_ports() { return {}; }
 
+bool has_libibverbs() { return false; }
+
 std::shared_ptr<Fabric> open_device(const Wish&, int) {
   throw Error(ErrorCode::unsupported, "this tutti was built without libibverbs (libibverbs-dev): use transport tcp");
 }

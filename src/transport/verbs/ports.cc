@@ -47,9 +47,9 @@ Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
   Choice choice;
   choice.words.resize(ports.size());
   std::vector<const Gid*> gids(ports.size());
+  const auto is_near = [&](std::size_t i) { return node >= 0 && ports[i].node == node; };
   const auto is_better = [&](std::size_t a, std::size_t b) {
-    const bool a_near = ports[a].node == node, b_near = ports[b].node == node;
-    return a_near != b_near ? a_near : ports[a].gbits > ports[b].gbits;
+    return is_near(a) != is_near(b) ? is_near(a) : ports[a].gbits > ports[b].gbits;
   };
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
@@ -68,9 +68,8 @@ Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
   }
   for (std::size_t i = 0; i < ports.size(); ++i)
     if (gids[i] != nullptr && i != choice.chosen)
-      choice.words[i] = ports[*choice.chosen].node == node && ports[i].node != node
-                            ? "another is nearer"
-                            : "another is as near, and as fast or faster";
+      choice.words[i] =
+          is_near(*choice.chosen) && !is_near(i) ? "another is nearer" : "another is as near, and as fast or faster";
   if (choice.chosen) {
     const Gid& gid = *gids[*choice.chosen];
     choice.gid = gid.index;

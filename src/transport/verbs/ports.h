@@ -50,5 +50,6 @@ std::string why_none(const std::vector<Port>& ports, const Choice& choice, const
 
 // What there is on this machine; nothing in a build without libibverbs.
 std::vector<Port> find_ports();
+bool has_libibverbs();  // this build
 
 }  // namespace tutti::verbs

@@ -25,9 +25,15 @@ bool Sender::write(Line& line) {
     lent_.push_back({lends_, std::move(message.registration)});
     lends_ = 0;
     waiting_.pop_front();
+    offers_.erase(offers_.begin(), offers_.lower_bound(pushed_ - waiting_.size()));
   }
   give_back();
   return moved;
+}
+
+// Of a message that has gone by the ring, from memory that is not registered, the offer may come later.
+void Sender::offered(const Offer& offer) {
+  if (offer.message >= pushed_ - waiting_.size()) offers_.emplace(offer.message, offer);
 }
 
 void Sender::done(std::uint64_t writes) {
@@ -74,12 +80,12 @@ bool Sender::begin(Message& message, Line& line) {
   return true;
 }
 
-// The offer for this message, if there is one; those before it have not been needed. Where the two calls differ there
-// is none: the peer finds out by the header, and says so.
-const Offer* Sender::offer_for(const Message& message) {
-  offers_.erase(offers_.begin(), offers_.lower_bound(message.number));
-  if (offers_.empty() || offers_.begin()->first != message.number) return nullptr;
-  const Offer& offer = offers_.begin()->second;
+// The offer for this message, if there is one. Where the two calls differ there is none: the peer finds out by the
+// header, and says so.
+const Offer* Sender::offer_for(const Message& message) const {
+  const auto found = offers_.find(message.number);
+  if (found == offers_.end()) return nullptr;
+  const Offer& offer = found->second;
   return offer.tag == message.tag && offer.bytes == message.bytes ? &offer : nullptr;
 }
 

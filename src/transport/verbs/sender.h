@@ -35,7 +35,7 @@ class Sender {
   // --- what the peer and the queue pair say
   void done(std::uint64_t writes);
   void heard(std::uint32_t word) { consumed_ = consumed_by(word, consumed_); }
-  void offered(const Offer& offer) { offers_.emplace(offer.message, offer); }
+  void offered(const Offer& offer);
 
  private:
   struct Message {
@@ -59,7 +59,7 @@ class Sender {
   bool place(Message& message, Line& line);
   bool ring(Message& message, Line& line);
   bool write_fragment(Line& line, std::span<const std::byte> header, const Message& message, std::size_t bytes);
-  const Offer* offer_for(const Message& message);
+  const Offer* offer_for(const Message& message) const;
   void give_back();
 
   const std::uint64_t communicator_;
