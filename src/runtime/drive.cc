@@ -133,7 +133,8 @@ bool Group::is_cut_off() {
   if (job_->has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
   } else if (Patience::Clock::now() > until) {
-    abort({ErrorCode::peer_lost, peer, name_of(peer) + " was lost: " + closed.why});
+    abort(
+        {ErrorCode::peer_lost, peer, name_of(rank_) + " lost its connection to " + name_of(peer) + ": " + closed.why});
   }
   return true;
 }

@@ -101,7 +101,9 @@ std::string Job::open_verbs() try {
   if (settings_.transport != "verbs" && settings_.transport != "auto")
     return "it was told to use " + settings_.transport;
   const verbs::Wish wish = verbs::Wish::parse(settings_.verbs_device, settings_.verbs_gid);
-  verbs_ = std::make_unique<verbs::Transport>(sleeper_, verbs::open_device(wish, topology::node_of_this_thread()));
+  const auto fabric = verbs::open_device(wish, topology::node_of_this_thread());
+  verbs::try_out(*fabric);
+  verbs_ = std::make_unique<verbs::Transport>(sleeper_, fabric);
   return "";
 } catch (const Error& error) {
   return std::string(error.what()).substr(0, kMostReason);
@@ -112,7 +114,7 @@ void Job::find_fabric() {
   by_verbs_.assign(settings_.size, false);
   for (const Member& member : control_->members()) {
     if (settings_.transport == "verbs" && settings_.size > 1 && !member.no_verbs.empty())
-      throw Error(ErrorCode::unsupported,
+      throw Error(ErrorCode::system,
                   "transport verbs: rank " + std::to_string(member.rank) + " cannot use it: " + member.no_verbs);
     by_verbs_[member.rank] = verbs_ != nullptr && member.no_verbs.empty() && host_[member.rank] != host_[rank()];
   }
@@ -159,7 +161,12 @@ Transport& Job::transport_to(int peer) {
 
 std::shared_ptr<SymmetricMemory> Job::allocate(std::size_t bytes) const {
   auto memory = std::make_shared<SymmetricMemory>(shm_ == nullptr ? nullptr : shm_->shared_own(), bytes);
-  if (verbs_ != nullptr) memory->register_with(verbs_->registry());
+  if (verbs_ == nullptr) return memory;
+  try {
+    memory->register_with(verbs_->registry());
+  } catch (const Error&) {
+    if (settings_.transport == "verbs") throw;  // else it is sent by copies
+  }
   return memory;
 }
 

@@ -40,7 +40,9 @@ class SymmetricMemory {
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  void register_with(verbs::Registry& registry) { registration_ = registry.add(data_, bytes_); }
+  void register_with(verbs::Registry& registry) {
+    if (bytes_ > 0) registration_ = registry.add(data_, bytes_);
+  }
 
  private:
   std::shared_ptr<shm::Segment> segment_;

@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kPolled = 32;           // events at a time
 constexpr unsigned kIdleBeforeHangUp = 2048;  // polls between looks at the socket
 constexpr std::chrono::seconds kLongestLeaving{1};
+constexpr unsigned kTriesBetweenLooks = 64;
 
 }  // namespace
 
@@ -50,7 +51,9 @@ void Channel::leave() {
   const std::uint64_t last = pair_->written();
   if (last == 0) return;
   bool asked = false, done = false;
-  while (!done && std::chrono::steady_clock::now() < deadline) {
+  for (unsigned tries = 0; !done && std::chrono::steady_clock::now() < deadline; ++tries) {
+    if (tries % kTriesBetweenLooks == 0) look_for_hang_up();
+    if (!failed_.empty()) return;  // a peer that has gone answers nothing
     if (!asked) asked = line_->write({}, line_->at(0), Word::credit, true);
     Event events[kPolled];
     const std::size_t count = pair_->poll(events);
@@ -109,7 +112,7 @@ bool Channel::unclaimed(Tag& tag) try {
 
 bool Channel::withdraw() {
   if (!withdrawn_ && pair_ != nullptr) {
-    poll();
+    poll();  // what has arrived may be asked for: unclaimed()
     pair_->close();
   }
   withdrawn_ = true;
@@ -159,7 +162,9 @@ bool Channel::take_in() {
       case Event::Kind::arrived:
         sender_.heard(event.word);
         switch (kind_of(event.word)) {
-          case Word::fragment: receiver_.fragment(event.bytes); break;
+          case Word::fragment:
+            if (!receiver_.fragment(event.bytes, *line_)) fail("the peer sent more than its credit");
+            break;
           case Word::placed: receiver_.placed(); break;
           case Word::credit: break;
           case Word::offer: {
@@ -185,8 +190,12 @@ void Channel::look_for_news() {
   Mailbox::News news = mailbox_->take();
   if (news.fd >= 0) {
     fd_ = news.fd;
-    transport_.sleeper_.watch(fd_);
-    greet();
+    try {
+      transport_.sleeper_.watch(fd_);
+      greet();
+    } catch (const Error& error) {
+      fail(error.what());
+    }
   }
   if (!news.why.empty()) fail(news.why);
 }

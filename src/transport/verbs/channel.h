@@ -35,7 +35,9 @@ class Channel final : public tutti::Channel {
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;
   bool progress() override;
-  void flush() override {}
+  void flush() override {
+    if (line_ && failed_.empty()) receiver_.tell(*line_);
+  }
   bool unclaimed(Tag& tag) override;
   bool withdraw() override;
 

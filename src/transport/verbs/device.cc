@@ -110,6 +110,7 @@ void add_ports(ibv_device* device, std::vector<Port>& ports) {
   for (int number = 1; number <= attributes.phys_port_cnt; ++number) {
     ibv_port_attr found{};
     port.number = number;
+    port.trouble.clear();
     if (const int error = ibv_query_port(context.get(), static_cast<std::uint8_t>(number), &found); error != 0) {
       port.trouble = std::string("it cannot be asked (") + std::strerror(error) + ")";
     } else {
@@ -132,6 +133,7 @@ std::string words_for(ibv_wc_status status) {
     case IBV_WC_REM_ACCESS_ERR: return "the peer refused a write: memory that it had offered is no longer registered";
     case IBV_WC_LOC_PROT_ERR: return "this rank sent from memory that is no longer registered";
     case IBV_WC_WR_FLUSH_ERR: return "the queue pair has been closed";
+    case IBV_WC_LOC_QP_OP_ERR: return "this rank's device could not send: is its link up?";
     case IBV_WC_REM_OP_ERR: return "the peer's device could not complete a write";
     default: return std::string("the device reports: ") + ibv_wc_status_str(status);
   }
@@ -229,6 +231,7 @@ RcQueuePair::RcQueuePair(std::shared_ptr<const Opened> opened, const Fabric::Siz
   attributes.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
   change(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "set up");
   request(requests);
+  if (!why_.empty()) throw Error(ErrorCode::system, why_);
 }
 
 void RcQueuePair::change(ibv_qp_attr& attributes, int mask, const char* what) {
@@ -243,7 +246,8 @@ void RcQueuePair::request(std::uint32_t count) {
     const std::uint32_t now = std::min(count, kReplenishedAtOnce);
     for (std::uint32_t i = 0; i < now; ++i) requests[i].next = i + 1 < now ? &requests[i + 1] : nullptr;
     ibv_recv_wr* bad = nullptr;
-    if (const int error = ibv_post_recv(pair_.get(), requests, &bad); error != 0) refuse("cannot post requests", error);
+    if (const int error = ibv_post_recv(pair_.get(), requests, &bad); error != 0 && why_.empty())
+      why_ = std::string("cannot post requests: ") + std::strerror(error);
     count -= now;
   }
 }
@@ -309,7 +313,7 @@ bool RcQueuePair::write(const Write& write) {
   request.wr.rdma.remote_addr = write.to.address;
   request.wr.rdma.rkey = write.to.remote_key;
   if (write.awaited || request.wr_id % kReportEvery == 0) request.send_flags |= IBV_SEND_SIGNALED;
-  if (bytes <= most_inline_) request.send_flags |= IBV_SEND_INLINE;
+  if (bytes <= most_inline_ && most_inline_ > 0) request.send_flags |= IBV_SEND_INLINE;
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(pair_.get(), &request, &bad); error != 0) {
     if (error == ENOMEM) return false;

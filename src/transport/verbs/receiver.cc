@@ -6,6 +6,11 @@
 #include "memory/copy.h"
 
 namespace tutti::verbs {
+namespace {
+
+constexpr char kNotOffered[] = "the peer wrote to a place that it was not offered";
+
+}  // namespace
 
 void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
   claims_.receive(message, tag, data, bytes);
@@ -33,10 +38,13 @@ void Receiver::release(std::size_t bytes, Line& line) {
   if (left() == 0) finish_front();
 }
 
-void Receiver::fragment(std::size_t bytes) {
-  const std::uint64_t at = place_of(end_, bytes);
+bool Receiver::fragment(std::size_t bytes, const Line& line) {
+  if (bytes == 0 || bytes > kMostFragment) return false;
+  const std::uint64_t at = place_of(end_, bytes), end = at + whole_granules(bytes);
+  if (end > line.consumed + kRingBytes) return false;
   arrivals_.push_back({at, bytes, false});
-  end_ = at + whole_granules(bytes);
+  end_ = end;
+  return true;
 }
 
 // The front fragment's first bytes have been used.
@@ -59,11 +67,13 @@ bool Receiver::absorb(Line& line) {
   bool moved = false;
   for (const Claim* claim = front_met(line); claim != nullptr; claim = front_met(line)) {
     if (header_->length < left() && !answered_) answer(*claim);
+    if (claim->viewed && left() > 0 && !arrivals_.empty() && arrivals_.front().placed) reject(kNotOffered);
     if (claim->viewed) return moved;
     for (; left() > 0 && !arrivals_.empty(); moved = true) {
       const Arrival front = arrivals_.front();
       if (front.placed) {
-        if (!answers_.contains(claim->message)) reject("the peer wrote to a place that it was not offered");
+        const auto answer = answers_.find(claim->message);
+        if (answer == answers_.end() || answer->second.offer.by_ring) reject(kNotOffered);
         arrivals_.pop_front();
         done_ = header_->total;
       } else {

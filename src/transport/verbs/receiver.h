@@ -28,8 +28,8 @@ class Receiver {
   void view(const Tag& tag, std::size_t bytes) { claims_.view(tag, bytes); }
   void release(std::size_t bytes, Line& line);
 
-  // What the peer has written: a fragment behind the last one, or the rest of an offer.
-  void fragment(std::size_t bytes);
+  // What the peer has written: a fragment behind the last one, or all that an offer was for. False: it may not have.
+  bool fragment(std::size_t bytes, const Line& line);
   void placed() { arrivals_.push_back({0, 0, true}); }
 
   // Moves what has arrived into posted receives; true if anything moved. Throws TagMismatch, LengthMismatch, and

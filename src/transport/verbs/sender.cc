@@ -33,7 +33,7 @@ bool Sender::write(Line& line) {
 
 // Of a message that has gone by the ring, from memory that is not registered, the offer may come later.
 void Sender::offered(const Offer& offer) {
-  if (offer.message >= pushed_ - waiting_.size()) offers_.emplace(offer.message, offer);
+  if (offer.message >= pushed_ - waiting_.size() && offers_.size() < kOffers) offers_.emplace(offer.message, offer);
 }
 
 void Sender::done(std::uint64_t writes) {

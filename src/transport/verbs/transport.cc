@@ -4,6 +4,11 @@
 
 namespace tutti::verbs {
 
+void try_out(Fabric& fabric) {
+  const Block block(fabric);
+  fabric.queue_pair({kWrites, kArrivals});
+}
+
 Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric)
     : sleeper_(sleeper), fabric_(std::move(fabric)), mailboxes_(sleeper), registry_(fabric_) {
   sleeper_.watch(fabric_->bell());

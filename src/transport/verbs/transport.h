@@ -19,6 +19,9 @@ namespace tutti::verbs {
 
 class Channel;
 
+// Makes what a channel needs of `fabric`, once, and lets it go. Throws Error{system} where that cannot be had.
+void try_out(Fabric& fabric);
+
 class Transport final : public tutti::Transport {
  public:
   Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric);
