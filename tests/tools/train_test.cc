@@ -85,5 +85,14 @@ TEST(Train, WrongOptionsAreRefused) {
   }
 }
 
+// What is trained and measured moves as a program's of the same environment would.
+TEST(Train, TheEnvironmentSaysTheTransportWhereTheCommandLineDoesNot) {
+  const std::string bench = "$TUTTI bench barrier -n 2 --rounds 1 --iterations 1 --json";
+  EXPECT_NE(shell("TUTTI_TRANSPORT=tcp " + bench).out.find("\"tcp\""), std::string::npos);
+  EXPECT_EQ(shell("TUTTI_TRANSPORT=tcp " + bench + " --transport shm").out.find("\"tcp\""), std::string::npos);
+  EXPECT_EQ(shell("TUTTI_TRANSPORT=pigeon " + bench).status, 2);
+  EXPECT_EQ(shell("TUTTI_TRANSPORT=pigeon $TUTTI train -n 2 --data " NIST_DATA "pontius.csv --degree 2").status, 2);
+}
+
 }  // namespace
 }  // namespace tutti::tools

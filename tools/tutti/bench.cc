@@ -120,7 +120,10 @@ Subcommand add_bench(CLI::App& app) {
       app.add_subcommand("bench", "Measure a collective beside this machine's limit, and check its results");
   auto options = std::make_shared<BenchOptions>();
   describe(*parser, *options);
-  return {parser, [options] { return run(*options); }};
+  return {parser, [options, parser] {
+            if (parser->count("--transport") == 0) options->transport = Settings::from_env().transport;
+            return run(*options);
+          }};
 }
 
 }  // namespace tutti::tools

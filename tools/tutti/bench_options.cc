@@ -67,7 +67,9 @@ void describe(CLI::App& parser, BenchOptions& options) {
       ->required();
   parser.add_option("-n,--ranks", options.ranks,
                     "ranks to start on this host; without it, this is one rank of a job that a launcher started");
-  parser.add_option("--transport", options.transport, "how bytes move; inproc: the ranks are threads of one process")
+  parser
+      .add_option("--transport", options.transport,
+                  "how bytes move, else as TUTTI_TRANSPORT says; inproc: the ranks are threads of one process")
       ->check(CLI::IsMember({"auto", "shm", "tcp", "verbs", "inproc"}));
   std::vector<std::string> algorithms = names_of(all_algorithms());
   algorithms.insert(algorithms.begin(), "auto");

@@ -122,11 +122,16 @@ Subcommand add_train(CLI::App& app) {
   parser->add_option("--steps", options->train.steps, "at most so many")->check(whole_number(1));
   parser->add_option("--batch", options->train.batch, "points a step, of all ranks together; else all")
       ->check(whole_number(1));
-  parser->add_option("--transport", options->transport, "auto, shm, tcp; inproc: the ranks are threads of one process")
+  parser
+      ->add_option("--transport", options->transport,
+                   "auto, shm, tcp, verbs, else as TUTTI_TRANSPORT says; inproc: the ranks are threads of one process")
       ->check(CLI::IsMember({"auto", "shm", "tcp", "verbs", "inproc"}));
   parser->add_option("--device", options->device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
   parser->add_flag("--json", options->json, "print the result as one JSON object");
-  return {parser, [options] { return run_train(*options); }};
+  return {parser, [options, parser] {
+            if (parser->count("--transport") == 0) options->transport = Settings::from_env().transport;
+            return run_train(*options);
+          }};
 }
 
 }  // namespace tutti::tools
