@@ -150,7 +150,7 @@ TEST(ControlJoin, AJobOfOneOpensNothing) {
   alone.size = 1;
   const auto control = Control::join(alone, nullptr);
   EXPECT_EQ(open_files(), files);
-  EXPECT_EQ(threads(), running);
+  EXPECT_LE(threads(), running);
   EXPECT_EQ(control->members().size(), 1u);
   alone.rank = 1;
   EXPECT_TRUE(join(alone).says("rank 1 is outside 0..0"));
@@ -170,7 +170,10 @@ TEST(ControlJoin, NothingIsLeftBehind) {
     EXPECT_TRUE(join_all(disagreeing)[0].error);
   }
   EXPECT_EQ(open_files(), files);
-  EXPECT_EQ(threads(), running);
+  // A thread that has been joined is listed until the system has done with it.
+  for (int tries = 0; tries < 200 && threads() > running; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(threads(), running);
 }
 
 // The error that all of these ranks get.
