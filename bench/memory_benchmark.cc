@@ -1,7 +1,11 @@
-// What a communicator costs a rank in memory: shared (the segments' own count of their pages) and private (the heap's
-// growth), after it is made, after a first small all-reduce, and after one of 1 MiB; beside what shm/lane.h says. By
-// TCP there is no shared memory; each connection is a descriptor at either end, whose buffers are the kernel's.
-//   memory_benchmark [RANKS…]   ->  bytes a rank and communicator. Exits with 1 where shared memory is not as said.
+// What a communicator costs a rank in memory: shared or registered, and private (the heap's growth), after it is made,
+// after a first small all-reduce, and after one of 1 MiB; beside what the headers say. By shm, the segments' own count
+// of their pages, beside shm/lane.h. By TCP, none; each connection is a descriptor at either end, whose buffers are the
+// kernel's. By verbs (where there is a device, and iproute2's `rdma` to ask the kernel with), registered bytes and
+// queue pairs, beside verbs/layout.h: a pair for each peer, with kBlockBytes.
+//   memory_benchmark [RANKS | TRANSPORT …]   ->  bytes a rank and communicator. Exits with 1 where something is not as
+//   said.
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,13 +16,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collectives/catalogue.h"
 #include "transport/shm/lane.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/layout.h"
 #include "tutti/communicator.h"
 
 namespace {
@@ -26,14 +34,36 @@ namespace {
 using tutti::Communicator;
 
 constexpr std::size_t kSmallBytes = 8, kLargeBytes = 1 << 20;
+constexpr std::size_t kRowGrain = 64, kPageBytes = 4096;  // of scratch memory
+constexpr int kMostMeshed = 16;                           // ranks of verbs that all reach all others
+
+std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
 // Of this process, which all ranks share.
 struct Usage {
-  double shared = 0, heap = 0, descriptors = 0;
+  double shared = 0, registered = 0, queue_pairs = 0, heap = 0, descriptors = 0;
 };
 
-Usage usage() {
+// Adds up what `rdma` knows of this process: `field` of each `object`, or their number.
+double ask_kernel(const char* object, const char* field) {
+  FILE* const answer = popen((std::string("rdma -j resource show ") + object).c_str(), "r");
+  std::string text;
+  char piece[4096];
+  while (const std::size_t bytes = std::fread(piece, 1, sizeof piece, answer)) text.append(piece, bytes);
+  pclose(answer);
+  double sum = 0;
+  for (const auto& entry : nlohmann::json::parse(text))
+    if (entry.contains("pid") && std::filesystem::exists(fmt::format("/proc/self/task/{}", entry.at("pid").get<int>())))
+      sum += field == nullptr ? 1 : entry.at(field).get<double>();
+  return sum;
+}
+
+Usage usage(bool of_verbs) {
   Usage now;
+  if (of_verbs) {
+    now.queue_pairs = ask_kernel("qp", nullptr);
+    now.registered = ask_kernel("mr", "mrlen");
+  }
   std::set<ino_t> seen;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;  // the listing's own
@@ -49,13 +79,13 @@ Usage usage() {
   return now;
 }
 
-// Lanes and rings of a whole communicator, by who talks to whom.
+// Lanes (of verbs: queue pairs) and rings of a whole communicator, by who talks to whom.
 struct Shared {
   std::set<std::pair<int, int>> lanes, rings;  // writer and owner
   bool exact = true;                           // else no more than that
   std::map<int, std::size_t> scratch_bytes;    // by rank: of the call that needs most
 
-  void add_call(const Communicator& world, std::size_t bytes, bool symmetric) {
+  void add_call(const Communicator& world, std::size_t bytes, bool symmetric, std::size_t grain) {
     exact = true;
     const int ranks = world.size();
     const std::size_t count = bytes / sizeof(float);
@@ -76,14 +106,16 @@ struct Shared {
         exact = exact && !symmetric;
       }
       std::size_t& scratch = scratch_bytes[rank];
-      scratch = std::max(scratch, (schedule.scratch_rows * slice + 4095) / 4096 * 4096);
+      scratch = std::max(scratch, round_up(schedule.scratch_rows * round_up(slice, kRowGrain), grain));
     }
   }
 
-  double bytes(int ranks) const {
+  double bytes(int ranks, const std::string& transport) const {
+    if (transport == "tcp") return 0;
     const bool crowded = ranks > sysconf(_SC_NPROCESSORS_ONLN);
     const std::size_t ring = tutti::shm::ring_bytes_for(static_cast<std::size_t>(ranks), crowded);
-    std::size_t all = lanes.size() * tutti::shm::kLaneHeadBytes + rings.size() * ring;
+    std::size_t all = transport == "verbs" ? lanes.size() * tutti::verbs::kBlockBytes
+                                           : lanes.size() * tutti::shm::kLaneHeadBytes + rings.size() * ring;
     for (const auto& [rank, scratch] : scratch_bytes) all += scratch;
     return static_cast<double>(all);
   }
@@ -102,6 +134,7 @@ constexpr Stage kStages[] = {{"made", 0, true},
 // Prints a row a stage; returns how many are not as said.
 int measure(int ranks, const std::string& transport) {
   const int communicators = ranks <= 2 ? 32 : ranks <= 8 ? 8 : 2;
+  const bool of_verbs = transport == "verbs";
   int wrong = 0;
   const auto body = [&](Communicator& world) {
     const auto symmetric = world.allocate(kLargeBytes);
@@ -114,26 +147,31 @@ int measure(int ranks, const std::string& transport) {
     };
     const auto look = [&] {
       world.barrier();
-      const Usage now = world.rank() == 0 ? usage() : Usage{};
+      const Usage now = world.rank() == 0 ? usage(of_verbs) : Usage{};
       world.barrier();
       return now;
     };
-    for (const Stage& stage : kStages) call(world, stage);  // what the job itself needs, once
+    // Large messages may go from each to all, which takes gigabytes of registered memory for 64 ranks on one host.
+    const std::span stages = std::span(kStages).first(of_verbs && ranks > kMostMeshed ? 2 : std::size(kStages));
+    for (const Stage& stage : stages) call(world, stage);  // what the job itself needs, once
     look();
     const Usage before = look();
     for (int i = 0; i < communicators; ++i) made.push_back(world.split(0));
     Shared shared;
-    for (const Stage& stage : kStages) {
+    for (const Stage& stage : stages) {
       for (Communicator& each : made) call(each, stage);
       const Usage now = look();
       if (world.rank() != 0) continue;
-      if (stage.bytes > 0) shared.add_call(world, stage.bytes, stage.symmetric);
-      const double each = ranks * communicators, said = transport == "shm" ? shared.bytes(ranks) / ranks : 0;
-      const double found = (now.shared - before.shared) / each;
-      std::printf("%5d  %-5s  %-16s  %12.0f  %2s %11.0f  %10.0f  %9.1f\n", ranks, transport.c_str(), stage.name, found,
-                  shared.exact ? "" : "<=", said, (now.heap - before.heap) / each,
+      if (stage.bytes > 0) shared.add_call(world, stage.bytes, stage.symmetric, of_verbs ? 1 : kPageBytes);
+      const double each = ranks * communicators, said = shared.bytes(ranks, transport) / ranks;
+      const double found = (of_verbs ? now.registered - before.registered : now.shared - before.shared) / each;
+      const double pairs = (now.queue_pairs - before.queue_pairs) / each;
+      const double pairs_said = of_verbs ? static_cast<double>(shared.lanes.size()) / ranks : 0;
+      const bool exact = of_verbs || shared.exact;
+      std::printf("%5d  %-5s  %-16s  %12.0f  %2s %11.0f  %11.2f  %7.2f  %10.0f  %9.1f\n", ranks, transport.c_str(),
+                  stage.name, found, exact ? "" : "<=", said, pairs, pairs_said, (now.heap - before.heap) / each,
                   (now.descriptors - before.descriptors) / each);
-      wrong += shared.exact ? found != said : found > said;
+      wrong += (exact ? found != said : found > said) || pairs != pairs_said;
     }
   };
   Communicator::run_threads(ranks, body, transport);
@@ -148,20 +186,33 @@ int main(int argc, char** argv) {
   descriptors.rlim_cur = descriptors.rlim_max;
   setrlimit(RLIMIT_NOFILE, &descriptors);
   std::vector<int> ranks;
-  for (int i = 1; i < argc; ++i) ranks.push_back(std::atoi(argv[i]));
+  std::vector<std::string> transports;
+  for (const std::string argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+    if (const int number = std::atoi(argument.c_str()); number > 0) {
+      ranks.push_back(number);
+    } else {
+      transports.push_back(argument);
+    }
+  }
   if (ranks.empty()) ranks = {2, 8, 64};
+  if (transports.empty()) {
+    transports = {"shm", "tcp"};
+    if (!tutti::verbs::find_ports().empty() && std::system("rdma resource >/dev/null 2>&1") == 0)
+      transports.emplace_back("verbs");
+  }
 
   std::printf("# bytes a rank and communicator, from before it was made; %ld cores; all-reduce of float32\n",
               sysconf(_SC_NPROCESSORS_ONLN));
-  std::printf("ranks  over   after             shared         as said      heap        descriptors\n");
+  std::printf(
+      "ranks  over   after             shared, reg'd      as said  queue pairs  as said        heap  descriptors\n");
   int wrong = 0;
   try {
     for (const int each : ranks)
-      for (const char* transport : {"shm", "tcp"}) wrong += measure(each, transport);
+      for (const std::string& transport : transports) wrong += measure(each, transport);
   } catch (const tutti::Error& error) {
     std::fprintf(stderr, "memory_benchmark: %s\n", error.what());
     return 1;
   }
-  if (wrong > 0) std::fprintf(stderr, "memory_benchmark: %d times shared memory is not what lane.h says\n", wrong);
+  if (wrong > 0) std::fprintf(stderr, "memory_benchmark: %d rows are not what lane.h and layout.h say\n", wrong);
   return wrong > 0;
 }
