@@ -10,6 +10,7 @@ try() {
   shift
   if said=$("$@" 2>&1); then
     echo "ok      $name ($((SECONDS - begun)) s)"
+    [ -z "${shows-}" ] || sed 's/^/        /' <<<"$said"
   else
     echo "FAILED  $name ($((SECONDS - begun)) s)"
     sed 's/^/        /' <<<"$said"
@@ -29,6 +30,19 @@ right() {
   no_wrong "$rows"
 }
 
+nothing_registered() {
+  local regions
+  regions=$(rdma resource show mr) && echo "$regions" && [ -z "$regions" ]
+}
+
+# The device is busy.
+moving() {
+  local before
+  before=$(packets)
+  sleep 1
+  [ $(($(packets) - before)) -gt 50 ] || { echo "the ranks do not move anything"; return 1; }
+}
+
 # RANK SIZE MASTER COMMAND...: one rank in the background; its output in $work/RANK, its pid in pids[RANK]
 declare -A pids
 rank() {
@@ -39,9 +53,9 @@ alive() { kill -0 "${pids[$1]}" 2>/dev/null; }
 
 # SECONDS RANK PATTERN: within that time it has ended with 1, and its output has the pattern
 ends() {
-  local at code=0 begun
+  local code=0 begun
   begun=$(date +%s%N)
-  for ((at = 0; at < $1 * 20; ++at)); do alive "$2" || break; sleep 0.05; done
+  while alive "$2" && [ $(($(date +%s%N) - begun)) -lt ${1}000000000 ]; do sleep 0.05; done
   if alive "$2"; then
     kill -9 "${pids[$2]}"
     echo "rank $2 has not ended after $1 s; it says:"
