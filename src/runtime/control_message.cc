@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "transport/little_endian.h"
+
 namespace tutti::runtime {
 namespace {
 
@@ -14,8 +16,7 @@ class Writer {
     (put(fields), ...);
   }
   std::vector<std::byte> take() {
-    const auto length = static_cast<std::uint32_t>(bytes_.size() - 4);
-    for (int i = 0; i < 4; ++i) bytes_[i] = static_cast<std::byte>(length >> (8 * i));
+    put_le(bytes_.data(), static_cast<std::uint32_t>(bytes_.size() - 4));
     return std::move(bytes_);
   }
 
@@ -159,8 +160,7 @@ void FrameReader::feed(std::span<const std::byte> bytes) {
 std::optional<ControlMessage> FrameReader::next() {
   const auto here = std::span<const std::byte>(buffer_).subspan(taken_);
   if (broken_ || here.size() < 4) return std::nullopt;
-  std::size_t length = 0;
-  for (int i = 0; i < 4; ++i) length |= std::to_integer<std::size_t>(here[i]) << (8 * i);
+  const std::size_t length = get_le<std::uint32_t>(here.data());
   broken_ = length < 1 || length > limit_bytes_;
   if (broken_ || here.size() < 4 + length) return std::nullopt;
   auto message = decode(std::to_integer<std::size_t>(here[4]), here.subspan(5, length - 1));

@@ -1,8 +1,11 @@
 #include "runtime/handshake.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
+
+#include "transport/little_endian.h"
 
 namespace tutti::runtime {
 namespace {
@@ -14,19 +17,6 @@ constexpr std::size_t kVerdictBytes = 36;
 constexpr std::string_view kConnects = "connects";
 constexpr std::string_view kAccepts = "accepts.";
 
-template <class T>
-void put(std::vector<std::byte>& bytes, std::size_t offset, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    bytes[offset + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
-}
-
-template <class T>
-T get(std::span<const std::byte> bytes, std::size_t offset) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= std::to_integer<std::uint64_t>(bytes[offset + i]) << (8 * i);
-  return static_cast<T>(value);
-}
-
 // A hello or a challenge.
 struct Greeting {
   std::uint16_t version = Handshake::kVersion;
@@ -35,22 +25,22 @@ struct Greeting {
 
   std::vector<std::byte> encode() const {
     std::vector<std::byte> bytes(kHelloBytes);
-    put(bytes, 0, kMagic);
-    put(bytes, 4, version);
-    put(bytes, 6, static_cast<std::uint16_t>(opening.purpose));
-    put(bytes, 8, static_cast<std::uint32_t>(opening.from));
-    put(bytes, 12, static_cast<std::uint32_t>(opening.to));
-    put(bytes, 16, opening.communicator);
+    put_le(&bytes[0], kMagic);
+    put_le(&bytes[4], version);
+    put_le(&bytes[6], static_cast<std::uint16_t>(opening.purpose));
+    put_le(&bytes[8], static_cast<std::uint32_t>(opening.from));
+    put_le(&bytes[12], static_cast<std::uint32_t>(opening.to));
+    put_le(&bytes[16], opening.communicator);
     std::copy(nonce.begin(), nonce.end(), bytes.begin() + 24);
     return bytes;
   }
   static Greeting decode(std::span<const std::byte> bytes) {
     Greeting greeting;
-    greeting.version = get<std::uint16_t>(bytes, 4);
-    greeting.opening.purpose = static_cast<Handshake::Purpose>(get<std::uint16_t>(bytes, 6));
-    greeting.opening.from = static_cast<int>(get<std::uint32_t>(bytes, 8));
-    greeting.opening.to = static_cast<int>(get<std::uint32_t>(bytes, 12));
-    greeting.opening.communicator = get<std::uint64_t>(bytes, 16);
+    greeting.version = get_le<std::uint16_t>(&bytes[4]);
+    greeting.opening.purpose = static_cast<Handshake::Purpose>(get_le<std::uint16_t>(&bytes[6]));
+    greeting.opening.from = static_cast<int>(get_le<std::uint32_t>(&bytes[8]));
+    greeting.opening.to = static_cast<int>(get_le<std::uint32_t>(&bytes[12]));
+    greeting.opening.communicator = get_le<std::uint64_t>(&bytes[16]);
     std::copy_n(bytes.begin() + 24, greeting.nonce.size(), greeting.nonce.begin());
     return greeting;
   }
@@ -116,8 +106,8 @@ std::vector<std::byte> Handshake::take_output() { return std::exchange(out_, {})
 
 // Whoever speaks something else is found out by the first byte that differs.
 void Handshake::check_start() {
-  std::vector<std::byte> magic(4);
-  put(magic, 0, kMagic);
+  std::array<std::byte, 4> magic;
+  put_le(magic.data(), kMagic);
   const std::size_t known = std::min(in_.size(), magic.size());
   if (!std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(known), in_.begin()))
     fail(Failure::not_tutti, "it does not speak tutti's protocol (it says '" +
@@ -176,7 +166,7 @@ void Handshake::on_proof() {
 }
 
 void Handshake::on_verdict() {
-  const auto status = static_cast<Failure>(get<std::uint32_t>(in_, 0));
+  const auto status = static_cast<Failure>(get_le<std::uint32_t>(&in_[0]));
   const std::string to = "rank " + std::to_string(opening_.to);
   if (status == Failure::wrong_secret) return fail(status, to + " does not accept our proof of the secret");
   if (status != Failure::none) return fail(Failure::not_wanted, to + " does not take this connection");
@@ -189,7 +179,7 @@ void Handshake::on_verdict() {
 
 void Handshake::pass_verdict(Failure failure) {
   std::vector<std::byte> bytes(kVerdictBytes);
-  put(bytes, 0, static_cast<std::uint32_t>(failure));
+  put_le(&bytes[0], static_cast<std::uint32_t>(failure));
   if (failure == Failure::none) {
     const Digest proof = proof_of(kAccepts);
     std::copy(proof.begin(), proof.end(), bytes.begin() + 4);
