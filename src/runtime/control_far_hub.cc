@@ -57,7 +57,7 @@ void FarHub::attempt() {
       Handshake::connecting({Handshake::Purpose::control, settings_.rank, 0, 0}, meeting_.secret, random_digest()));
   link_->on_authenticated = [this] { introduce(); };
   link_->on_closed = [this](const std::string& why) { attempt_failed(link_->handshake().failure(), why); };
-  link_->start(error == EINPROGRESS, settings_.connect_timeout);
+  link_->start(error == EINPROGRESS, settings_.connect_timeout, settings_.connect_timeout);
 }
 
 // Rank 0 may not be there yet, so most failures are tried again; those that time does not heal are not.

@@ -15,20 +15,25 @@ using boost::system::error_code;
 Link::Link(asio::io_context& io, Socket socket, Handshake handshake)
     : fd_(socket.release()), descriptor_(io, fd_), deadline_(io), handshake_(std::move(handshake)) {}
 
-void Link::start(bool still_connecting, Clock::duration limit) {
-  deadline_.expires_after(limit);
-  deadline_.async_wait([self = shared_from_this()](error_code ec) {
-    if (!ec && !self->is_authenticated()) self->end("it did not answer in time");
-  });
-  if (still_connecting) return wait_until_connected();
-  shake({});
+void Link::start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit) {
+  give_up_after(still_connecting ? connect_limit : answer_limit);
+  if (!still_connecting) return shake({});
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
+                         [self = shared_from_this(), answer_limit](error_code ec) {
+                           if (ec || !self->is_open()) return;
+                           if (const int error = error_of(self->fd_))
+                             return self->end(std::generic_category().message(error));
+                           self->give_up_after(answer_limit);
+                           self->shake({});
+                         });
 }
 
-void Link::wait_until_connected() {
-  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](error_code ec) {
-    if (ec || !self->is_open()) return;
-    if (const int error = error_of(self->fd_)) return self->end(std::generic_category().message(error));
-    self->shake({});
+void Link::give_up_after(Clock::duration limit) {
+  deadline_.expires_after(limit);
+  deadline_.async_wait([self = shared_from_this()](error_code ec) {
+    // It may have been given more time after it ran out, before this was called.
+    const bool over = !ec && self->deadline_.expiry() <= Clock::now();
+    if (over && !self->is_authenticated()) self->end("it did not answer in time");
   });
 }
 
@@ -192,7 +197,7 @@ void Reception::welcome(Socket socket, const Listener& listener) {
     if (raw->handshake().heard()) on_stranger_("turned away " + from + ": " + why);
   };
   pending_.push_back(link);
-  link->start(false, limit_);
+  link->start(false, limit_, limit_);
 }
 
 void Reception::make_room() {

@@ -29,8 +29,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   Link(boost::asio::io_context& io, Socket socket, Handshake handshake);
 
-  // The handshake (and the connecting before it) must be over within `limit`.
-  void start(bool still_connecting, Clock::duration limit);
+  // The connecting must be over within the first limit, and the handshake within the second of that.
+  void start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit);
 
   // After on_authenticated, one of:
   void carry_messages(std::size_t limit_bytes);
@@ -49,7 +49,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Endpoint other_end() const { return runtime::other_end(fd_); }
 
  private:
-  void wait_until_connected();
+  void give_up_after(Clock::duration limit);
   void wait_until_readable();
   void wait_until_writable();
   void read();

@@ -14,6 +14,8 @@ namespace tutti::runtime {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+constexpr int kSlowest = 12;  // times connect_timeout, for a peer that has been reached to answer
+
 Plane::Plane(const Settings& settings, Meeting meeting)
     : settings_(settings),
       meeting_(std::move(meeting)),
@@ -254,7 +256,9 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
     deliver({peer, path, communicator, Socket(raw->release()), std::nullopt});
   };
   link->on_closed = [failed, where = place->text()](const std::string& why) { failed(where + ": " + why); };
-  link->start(error == EINPROGRESS, deadline - Clock::now());
+  // Once it is connected, a peer whose process is slow to answer, on a machine that is swamped by its ranks, say, gets
+  // more time: if it dies, the connection closes, and if it stands still, rank 0 says so.
+  link->start(error == EINPROGRESS, deadline - Clock::now(), kSlowest * settings_.connect_timeout);
 }
 
 void Plane::connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why) {

@@ -14,8 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kProbeAfter = 1ms;  // a wait this long is worth a question to the peer
-constexpr auto kProbeAgainAfter = 200ms;
+constexpr auto kWorthALook = 1ms;  // of waiting
+// The peer is asked how it stands after this long for each rank of the job, again after twice as long, and so on: all
+// questions go through rank 0.
+constexpr auto kAskAfterForEach = 5ms;
+constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
 constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
 constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
@@ -187,13 +190,15 @@ void Group::watch(Patience::Clock::time_point now) {
   vigil_.waited += std::min<Patience::Clock::duration>(now - vigil_.looked, settings.timeout / 4);
   vigil_.looked = now;
   const auto waited = vigil_.waited;
-  if (waited < kProbeAfter || current_ == nullptr || cut_off_ || has_failed()) return;
+  if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
   const int peer = current_->operation.waiting_for();
   if (peer < 0) return;
-  if (waited >= vigil_.next_probe) {
+  const std::chrono::milliseconds first =
+      std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
+  if (waited >= std::max<Patience::Clock::duration>(first, vigil_.next_probe)) {
     job_->control().probe(members_[peer], id_, current_->sequence);
     if (job_->shm() != nullptr) job_->shm()->look_at_peers();
-    vigil_.next_probe = waited + kProbeAgainAfter;
+    vigil_.next_probe = waited + std::min<Patience::Clock::duration>(waited, kLongestBetweenAsking);
   }
   if (!job_->has_left(members_[peer])) {
     vigil_.left.reset();

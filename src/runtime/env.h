@@ -7,7 +7,7 @@
 //   TUTTI_SECRET             only who knows it may join; else
 //   TUTTI_SECRET_FILE        a file that holds it, mode 0600 or stricter; else ~/.config/tutti/secret, likewise
 //   TUTTI_TIMEOUT            seconds that a call waits for a peer which is alive (600)
-//   TUTTI_CONNECT_TIMEOUT    seconds that reaching a peer may take (5)
+//   TUTTI_CONNECT_TIMEOUT    seconds that reaching a peer may take (5), and 12 times that its answer
 //   TUTTI_JOIN_TIMEOUT       seconds that all ranks may take to start (60)
 //   TUTTI_INTERFACE          name or address of the interface to listen on
 //   TUTTI_PORTS              first-last, the ports to listen on

@@ -24,6 +24,7 @@ static_assert(2 * kMostChunks <= shm::kPosts);
 constexpr std::chrono::milliseconds kLongestSleep{20};
 constexpr int kMostYields = 1000;
 constexpr std::size_t kMostReason = 1000;  // bytes of why a rank cannot use verbs
+constexpr std::size_t kMostTriedOut = 32;  // peers, before verbs is used unasked
 
 // Rank 0's table, in the form that has no comments; or what is wrong with it, which all are to hear.
 Announcement table_to_announce(const Settings& settings) {
@@ -102,7 +103,9 @@ std::string Job::open_verbs() try {
     return "it was told to use " + settings_.transport;
   const verbs::Wish wish = verbs::Wish::parse(settings_.verbs_device, settings_.verbs_gid);
   const auto fabric = verbs::open_device(wish, topology::node_of_this_thread());
-  verbs::try_out(*fabric);
+  // Who is told to use verbs hears what is wrong when it is; who is not uses it only where there is enough for all.
+  const auto peers = static_cast<std::size_t>(settings_.size - 1);
+  verbs::try_out(*fabric, settings_.transport == "auto" ? std::min(peers, kMostTriedOut) : 1);
   verbs_ = std::make_unique<verbs::Transport>(sleeper_, fabric);
   return "";
 } catch (const Error& error) {

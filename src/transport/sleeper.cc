@@ -60,8 +60,13 @@ void Sleeper::ring() const {
 void Sleeper::sleep(std::chrono::microseconds limit) {
   // Rounded up to epoll's milliseconds: the limit only guards against a peer that never rings.
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
-  epoll_event news[8];
-  epoll_wait(epoll_, news, 8, static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max())));
+  epoll_event news[kMostNews];
+  const int count = epoll_wait(epoll_, news, kMostNews,
+                               static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max())));
+  news_count_ = static_cast<std::size_t>(std::max(count, 0));
+  for (std::size_t i = 0; i < news_count_; ++i) news_[i] = news[i].data.fd;
 }
+
+bool Sleeper::had_news(int fd) const { return std::find(news_, news_ + news_count_, fd) != news_ + news_count_; }
 
 }  // namespace tutti

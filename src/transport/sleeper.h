@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 
 namespace tutti {
@@ -24,7 +25,13 @@ class Sleeper {
   // Returns when rung, when a watched fd has news, or when `limit` has passed.
   void sleep(std::chrono::microseconds limit);
 
+  // Whether `fd` was among what ended the last sleep(). News that found no room there ends the next one.
+  bool had_news(int fd) const;
+
  private:
+  static constexpr std::size_t kMostNews = 16;
+  int news_[kMostNews];
+  std::size_t news_count_ = 0;
   int epoll_ = -1;
   int bell_ = -1;
 };

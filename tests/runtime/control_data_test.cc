@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "runtime/control_ranks.h"
 
 namespace tutti::runtime {
@@ -85,6 +87,27 @@ TEST(ControlData, AConnectionThatComesBeforeItsHandlerIsKept) {
   std::this_thread::sleep_for(milliseconds(50));
   Inbox lower(*ranks[0].control);
   EXPECT_TRUE(lower.connection(1, 7));
+  leave_all(ranks);
+}
+
+// On a machine that is swamped by its ranks, say. The handler keeps rank 0's control thread from answering.
+TEST(ControlData, APeerThatIsSlowToAnswerIsWaitedFor) {
+  auto settings = testing_ranks::job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(1000);
+  auto ranks = join_all(settings);
+  Inbox slow(*ranks[0].control), one(*ranks[1].control), two(*ranks[2].control);
+  std::atomic<bool> is_busy{false};
+  ranks[0].control->on_notice([&](const Notice&) {
+    is_busy = true;
+    std::this_thread::sleep_for(milliseconds(1500));
+  });
+  ranks[2].control->poison(1, ErrorCode::system, "");
+  while (!is_busy) std::this_thread::sleep_for(milliseconds(1));
+  ranks[1].control->connect(0, Path::tcp, 5);
+  const auto connection = one.connection(0, 5);
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(connection->error, "");
+  EXPECT_TRUE(slow.connection(1, 5));
   leave_all(ranks);
 }
 

@@ -122,7 +122,7 @@ TEST(Doctor, SaysForHowManyPeersLockedMemoryIsEnough) {
   EXPECT_THAT(to_text(found), HasSubstr("locked memory (ulimit -l): no limit"));
   found.locked_bytes = 8 << 20;
   EXPECT_THAT(to_text(found),
-              HasSubstr("8192 KiB; RDMA locks 260 KiB a peer, and what is registered: at most 31 peers"));
+              HasSubstr("8192 KiB; RDMA locks 520 KiB a peer, and what is registered: at most 15 peers"));
   EXPECT_THAT(to_text(found), HasSubstr("ulimit -l unlimited"));
   found.locked_bytes = verbs::kBlockBytes - 1;
   EXPECT_THAT(to_text(found), HasSubstr("too little for one peer"));

@@ -15,7 +15,9 @@
 #include "transport/pretended_fabric.h"
 #include "transport/shm/transport.h"
 #include "transport/tcp/transport.h"
+#include "transport/verbs/device.h"
 #include "transport/verbs/transport.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
@@ -95,13 +97,16 @@ class ShmConnection final : public Connection {
   shm::Transport transports_[2] = {shm::Transport(sleepers_[0]), shm::Transport(sleepers_[1])};
 };
 
-// Verbs over a pretended device; or, registered, with all of this process's memory registered.
-template <bool kRegistered>
+// Verbs over a pretended device, and with all of this process's memory registered; or over this machine's.
+enum class Verbs : std::uint8_t { pretended, registered, device };
+
+template <Verbs kKind>
 class VerbsConnection : public Connection {
  public:
   VerbsConnection() {
     for (const int side : {0, 1})
-      if (kRegistered) everything_[side] = transports_[side].registry().add(nullptr, std::size_t{1} << 47);
+      if (kKind == Verbs::registered)
+        everything_[side] = transports_[side].registry().add(nullptr, std::size_t{1} << 47);
   }
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
     auto channel = transports_[side].channel(communicator, side, 1 - side);
@@ -109,7 +114,7 @@ class VerbsConnection : public Connection {
     if (first != nullptr) {
       const std::array<int, 2> sockets = connected_sockets();
       for (const int end : {0, 1}) transports_[end].attach(communicator, 1 - end, sockets[end]);
-      for (int step = 0; step < 4; ++step) first->progress(), channel->progress();  // they join
+      for (int step = 0; step < 4; ++step) first->progress(), channel->progress();  // they join, if sockets are quick
     }
     first = channel.get();
     return channel;
@@ -118,10 +123,13 @@ class VerbsConnection : public Connection {
   Sleeper& sleeper(int side) override { return sleepers_[side]; }
 
  private:
+  std::shared_ptr<verbs::Fabric> fabric() {
+    return kKind == Verbs::device ? verbs::open_device({}, -1) : make_pretended_fabric(network_);
+  }
+
   const std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
   Sleeper sleepers_[2];
-  verbs::Transport transports_[2] = {{sleepers_[0], make_pretended_fabric(network_)},
-                                     {sleepers_[1], make_pretended_fabric(network_)}};
+  verbs::Transport transports_[2] = {{sleepers_[0], fabric()}, {sleepers_[1], fabric()}};
   std::shared_ptr<void> everything_[2];
   std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
 };
@@ -157,17 +165,26 @@ std::unique_ptr<Connection> make() {
 }  // namespace
 
 std::vector<ConnectionKind> all_connections() {
-  return {
+  std::vector<ConnectionKind> all = {
       {.name = "inproc", .make = make<InprocConnection>},
       {.name = "tcp", .make = make<TcpConnection>},
       {.name = "shm", .make = make<ShmConnection>, .notices_close = false},
-      {.name = "verbs", .make = make<VerbsConnection<false>>},
-      {.name = "verbs_registered", .make = make<VerbsConnection<true>>},
-      {.name = "faulty_verbs", .make = make<FaultyConnection<VerbsConnection<true>>>, .quick = false},
+      {.name = "verbs", .make = make<VerbsConnection<Verbs::pretended>>},
+      {.name = "verbs_registered", .make = make<VerbsConnection<Verbs::registered>>},
+      {.name = "faulty_verbs", .make = make<FaultyConnection<VerbsConnection<Verbs::registered>>>, .quick = false},
       {.name = "faulty_shm", .make = make<FaultyConnection<ShmConnection>>, .notices_close = false, .quick = false},
       {.name = "faulty_inproc", .make = make<FaultyConnection<InprocConnection>>, .quick = false},
       {.name = "faulty_tcp", .make = make<FaultyConnection<TcpConnection>>, .quick = false},
   };
+  try {
+    verbs::try_out(*verbs::open_device({}, -1), 2);
+    all.push_back({.name = "verbs_device", .make = make<VerbsConnection<Verbs::device>>});
+    all.push_back({.name = "faulty_verbs_device",
+                   .make = make<FaultyConnection<VerbsConnection<Verbs::device>>>,
+                   .quick = false});
+  } catch (const Error&) {  // there is none, or none that can be used
+  }
+  return all;
 }
 
 }  // namespace tutti

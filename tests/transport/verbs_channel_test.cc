@@ -209,6 +209,7 @@ TEST(VerbsChannel, AfterWithdrawingNothingOfThePeersReachesMemory) {
     Bytes out = pattern(0, kMessage), in(kMessage);
     const auto out_token = ends.add(0, out), in_token = ends.add(1, in);
     ends.receive(1, 0, in);
+    ends[1].flush();  // offered
     ends.send(0, 0, out);
     for (int turn = 0; turn < turns; ++turn) ends[0].progress(), ends[1].progress();
     EXPECT_TRUE(ends[1].withdraw());

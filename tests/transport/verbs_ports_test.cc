@@ -84,6 +84,27 @@ TEST(VerbsPorts, RoceOfVersion1IsUsedOnlyWhereItIsAskedFor) {
   EXPECT_EQ(choose({old}, {.gid = 2}, -1).gid, 2);
 }
 
+// The kernel makes a device's first GIDs of its MAC, whether or not the interface has that address.
+TEST(VerbsPorts, AGidThatIsNoAddressIsNotUnlessAskedFor) {
+  Port bare = port("rxe0");
+  bare.gids = {kLinkLocal2};
+  bare.gids[0].is_an_address = false;
+  EXPECT_EQ(chosen({bare}), "");
+  EXPECT_THAT(word(bare), HasSubstr("no RoCE v2 GID that is an address of this host: give its network interface"));
+  EXPECT_EQ(chosen({bare}, {.gid = 1}), "rxe0:1");
+  bare.is_ethernet = false;
+  EXPECT_EQ(chosen({bare}), "rxe0:1");
+}
+
+// In a container that shares its host's devices, but not its interfaces.
+TEST(VerbsPorts, AnAddressOfAnotherNetworkNamespaceIsUsedWhereThereIsNoOwn) {
+  Port shared = port("mlx5_0");
+  for (Gid& gid : shared.gids) gid.is_an_address = false;
+  EXPECT_EQ(choose({shared}, {}, -1).gid, kIpv4v2.index);
+  shared.gids.push_back(kIpv6v2);
+  EXPECT_EQ(choose({shared}, {}, -1).gid, kIpv6v2.index);
+}
+
 TEST(VerbsPorts, OnInfiniBandTheFirstGidIs) {
   Port infiniband = port("mlx5_0");
   infiniband.is_ethernet = false;

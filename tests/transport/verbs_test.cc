@@ -48,7 +48,7 @@ TEST(VerbsLayout, FragmentsLieInOnePieceAtAGranuleAndWasteLessThanTheirOwnLength
 }
 
 TEST(VerbsLayout, AWordSaysItsKindAndTheCredit) {
-  for (const Word kind : {Word::fragment, Word::credit, Word::offer, Word::placed}) {
+  for (const Word kind : {Word::fragment, Word::credit, Word::offers, Word::placed}) {
     for (const std::uint64_t consumed : {std::uint64_t{0}, 7 * kGranule, kCreditMask * std::uint64_t{kGranule}}) {
       const std::uint32_t word = make_word(kind, consumed);
       EXPECT_EQ(kind_of(word), kind);

@@ -77,7 +77,11 @@ std::vector<Address> addresses() {
 
 std::string words_for(const verbs::Gid& gid, bool is_ethernet) {
   const char* const kind = !is_ethernet ? "InfiniBand" : gid.is_roce_v2 ? "RoCE v2" : "RoCE v1";
-  return fmt::format("{}{}", kind, gid.is_link_local ? ", this link only" : gid.is_ipv4 ? ", IPv4" : "");
+  return fmt::format("{}{}{}", kind,
+                     gid.is_link_local ? ", this link only"
+                     : gid.is_ipv4     ? ", IPv4"
+                                       : "",
+                     is_ethernet && !gid.is_an_address ? ", no address of this host" : "");
 }
 
 const char* link_layer(const verbs::Port& port) { return port.is_ethernet ? "Ethernet" : "InfiniBand"; }
@@ -166,7 +170,8 @@ nlohmann::ordered_json json_of(const verbs::Port& port, const std::string& word,
                               {"gid", gid.text},
                               {"kind", !port.is_ethernet ? "infiniband"
                                        : gid.is_roce_v2  ? "roce_v2"
-                                                         : "roce_v1"}});
+                                                         : "roce_v1"},
+                              {"is_an_address", gid.is_an_address}});
   return object;
 }
 

@@ -14,7 +14,6 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr std::size_t kPolled = 32;           // events at a time
 constexpr unsigned kIdleBeforeHangUp = 2048;  // polls between looks at the socket
 constexpr std::chrono::seconds kLongestLeaving{1};
 constexpr unsigned kTriesBetweenLooks = 64;
@@ -55,9 +54,8 @@ void Channel::leave() {
     if (tries % kTriesBetweenLooks == 0) look_for_hang_up();
     if (!failed_.empty()) return;  // a peer that has gone answers nothing
     if (!asked) asked = line_->write({}, line_->at(0), Word::credit, true);
-    Event events[kPolled];
-    const std::size_t count = pair_->poll(events);
-    for (const Event& event : std::span(events, count))
+    const std::size_t count = pair_->poll(events_);
+    for (const Event& event : std::span(events_).first(count))
       done |= event.kind == Event::Kind::failed || (event.kind == Event::Kind::done && asked && event.count > last);
   }
 }
@@ -65,8 +63,9 @@ void Channel::leave() {
 // --- sending and receiving -------------------------------------------------------------------------------------------
 
 void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  stirred_ = true;
   sender_.push(tag, data, bytes);
-  if (line_ && failed_.empty()) sender_.write(*line_);
+  if (line_ && failed_.empty()) write();
 }
 
 std::uint64_t Channel::sent() {
@@ -75,8 +74,8 @@ std::uint64_t Channel::sent() {
 }
 
 void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) {
+  stirred_ = true;  // and told of with those that follow
   receiver_.receive(message, tag, data, bytes);
-  if (line_ && failed_.empty()) receiver_.tell(*line_);
 }
 
 std::uint64_t Channel::received() {
@@ -85,7 +84,10 @@ std::uint64_t Channel::received() {
 }
 
 bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) {
-  if (!receiver_.claims().viewing()) receiver_.view(tag, bytes);
+  if (!receiver_.claims().viewing()) {
+    stirred_ = true;
+    receiver_.view(tag, bytes);
+  }
   pump();
   if (!line_) return false;
   const std::optional<std::span<const std::byte>> shown = receiver_.shown(*line_);
@@ -94,6 +96,7 @@ bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>
 }
 
 void Channel::release(std::size_t bytes) {
+  stirred_ = true;
   receiver_.release(bytes, *line_);
   if (failed_.empty()) receiver_.tell(*line_);
 }
@@ -123,16 +126,20 @@ bool Channel::withdraw() {
 
 bool Channel::pump() {
   bool moved = poll();
-  if (line_) {
+  if (line_ && stirred_) {
     moved |= receiver_.absorb(*line_);
-    if (failed_.empty()) {
-      moved |= sender_.write(*line_);
-      moved |= receiver_.tell(*line_);
-    }
+    if (failed_.empty()) moved |= write();
+    stirred_ = moved;
   }
   // Not before all that has arrived has been taken in.
   if (!moved && !failed_.empty() && (!sender_.idle() || receiver_.waits())) throw ChannelClosed{peer_, failed_};
   return moved;
+}
+
+// What the peer waits for goes before data: some devices send while they are given work, and data takes long.
+bool Channel::write() {
+  const bool told = receiver_.tell(*line_);
+  return sender_.write(*line_) || told;
 }
 
 bool Channel::poll() {
@@ -153,9 +160,9 @@ bool Channel::poll() {
 
 // What the queue pair tells.
 bool Channel::take_in() {
-  Event events[kPolled];
-  const std::size_t count = pair_->poll(events);
-  for (const Event& event : std::span(events, count)) {
+  const std::size_t count = pair_->poll(events_);
+  if (count > 0) stirred_ = true;
+  for (const Event& event : std::span(events_).first(count)) {
     switch (event.kind) {
       case Event::Kind::done: sender_.done(event.count); break;
       case Event::Kind::failed: fail(pair_->why()); break;
@@ -167,17 +174,19 @@ bool Channel::take_in() {
             break;
           case Word::placed: receiver_.placed(); break;
           case Word::credit: break;
-          case Word::offer: {
-            const std::size_t offset = kOffersAt + offers_heard_++ % kOffers * Offer::kBytes;
-            sender_.offered(
-                Offer::decode(std::span<const std::byte, Offer::kBytes>(block_->data() + offset, Offer::kBytes)));
-            break;
-          }
+          case Word::offers: take_offers(event.bytes / Offer::kBytes); break;
         }
         break;
     }
   }
   return count > 0;
+}
+
+void Channel::take_offers(std::size_t count) {
+  for (; count > 0; --count) {
+    const std::size_t offset = kOffersAt + offers_heard_++ % kOffers * Offer::kBytes;
+    sender_.offered(Offer::decode(std::span<const std::byte, Offer::kBytes>(block_->data() + offset, Offer::kBytes)));
+  }
 }
 
 void Channel::fail(const std::string& why) {
@@ -246,6 +255,7 @@ bool Channel::hear() {
   if (heard_.size() <= Greeting::kBytes) return true;
   const auto greeting = Greeting::decode(std::span(heard_).first<Greeting::kBytes>());
   line_.emplace(Line{*pair_, *block_, greeting->block});
+  look_for_hang_up();  // the news of it may have come with these bytes
   return true;
 }
 

@@ -2,6 +2,7 @@
 // be reached, and its end is how a peer's is noticed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,17 +42,20 @@ class Channel final : public tutti::Channel {
   bool unclaimed(Tag& tag) override;
   bool withdraw() override;
 
-  // Before this rank sleeps.
+  // Before this rank sleeps, and after it.
   void arm() {
-    if (pair_ == nullptr || withdrawn_) return;
-    pair_->arm();
-    if (line_ && failed_.empty()) look_for_hang_up();
+    if (pair_ != nullptr && !withdrawn_) pair_->arm();
+  }
+  void look_after_sleep() {
+    if (line_ && failed_.empty() && transport_.sleeper_.had_news(fd_)) look_for_hang_up();
   }
 
  private:
   bool pump();
+  bool write();
   bool poll();
   bool take_in();
+  void take_offers(std::size_t count);
   void look_for_news();
   void greet();
   bool hear();
@@ -67,6 +71,8 @@ class Channel final : public tutti::Channel {
   std::string failed_;  // why nothing more will come or go
   bool withdrawn_ = false;
   unsigned idle_ = 0;             // polls in a row that brought nothing
+  bool stirred_ = true;           // something was asked for, or moved, since nothing was left to do but poll
+  std::array<Event, 32> events_;  // as polled: made once
   std::vector<std::byte> heard_;  // of the peer's greeting
   std::unique_ptr<Block> block_;  // outlives the queue pair
   std::unique_ptr<QueuePair> pair_;

@@ -75,7 +75,8 @@ class QueuePair {
   virtual std::size_t poll(std::span<Event> events) = 0;
   virtual const std::string& why() const = 0;
 
-  // The next event makes Fabric::bell() readable, once.
+  // The next event that comes makes Fabric::bell() readable, once: those that wait to be polled already need not. Cheap
+  // where it is armed already.
   virtual void arm() = 0;
 
   // From then on the peer's writes reach no memory of this rank's, and none of it is read.
@@ -97,7 +98,7 @@ class Fabric {
   virtual std::size_t most_in_a_write() const = 0;  // bytes
 
   virtual int bell() const = 0;  // an fd for epoll, edge-triggered
-  virtual void hush() = 0;       // takes what has rung
+  virtual void hush() = 0;       // takes what has rung: before arming, for who rang is armed no more
 };
 
 }  // namespace tutti::verbs

@@ -23,12 +23,16 @@
 
 namespace tutti::verbs {
 
-inline constexpr std::size_t kRingBytes = 128 << 10;
-inline constexpr std::size_t kGranule = 256;
+inline constexpr std::size_t kRingBytes = 256 << 10;
+inline constexpr std::size_t kGranule = 512;
 inline constexpr std::size_t kMostFragment = kRingBytes / 4;
+// Consumed bytes that the sender may not have been told of while nothing else is to be said. A fragment that does not
+// fit before the ring's end begins at its start, and must find room there all the same.
+inline constexpr std::size_t kMostUntold = kRingBytes / 2;
+static_assert(2 * kMostFragment + kMostUntold <= kRingBytes);
 // Places for offers at the peer; offers that are not answered yet; the others may not have been looked at, as their
 // messages came by the ring.
-inline constexpr std::size_t kOffers = 32;
+inline constexpr std::size_t kOffers = 64;
 inline constexpr std::size_t kMostOffered = 16;
 // From here on a message between registered memory is offered a place and written there: the offer costs a write.
 inline constexpr std::size_t kLargeBytes = 16 << 10;
@@ -43,7 +47,7 @@ inline constexpr std::uint64_t place_of(std::uint64_t end, std::size_t bytes) {
 }
 
 // --- the word that comes with a write: what it is, and the sender's credit to the receiver of the word, in granules
-enum class Word : std::uint32_t { fragment = 0, credit = 1, offer = 2, placed = 3 };
+enum class Word : std::uint32_t { fragment = 0, credit = 1, offers = 2, placed = 3 };
 inline constexpr std::uint32_t kCreditMask = (1u << 30) - 1;
 
 inline constexpr std::uint32_t make_word(Word kind, std::uint64_t consumed) {

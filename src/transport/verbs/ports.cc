@@ -8,8 +8,12 @@
 namespace tutti::verbs {
 namespace {
 
-// RoCE v2 over IPv4 can be routed and is what switches are set up for; a link-local address reaches its own link only.
-int worth(const Gid& gid) { return !gid.is_roce_v2 ? 0 : gid.is_link_local ? 1 : gid.is_ipv4 ? 3 : 2; }
+// RoCE v2 over IPv4 can be routed and is what switches are set up for; a link-local address reaches its own link only,
+// and none if no interface has it.
+int worth(const Gid& gid) {
+  if (!gid.is_roce_v2 || (gid.is_link_local && !gid.is_an_address)) return 0;
+  return (gid.is_an_address ? 3 : 0) + (gid.is_link_local ? 0 : gid.is_ipv4 ? 2 : 1);
+}
 
 const Gid* gid_of(const Port& port, const Wish& wish, std::string& why_not) {
   const Gid* best = nullptr;
@@ -20,9 +24,11 @@ const Gid* gid_of(const Port& port, const Wish& wish, std::string& why_not) {
   if (best == nullptr && wish.gid >= 0)
     why_not = "has no GID " + std::to_string(wish.gid);
   else if (best == nullptr)
-    why_not = port.gids.empty()
-                  ? "has no GID: give its network interface an address"
-                  : "has no RoCE v2 GID: give its network interface an IPv4 address, or say TUTTI_VERBS_GID";
+    why_not =
+        port.gids.empty()
+            ? "has no GID: give its network interface an address"
+            : "has no RoCE v2 GID that is an address of this host: give its network interface an IPv4 address, or "
+              "say TUTTI_VERBS_GID";
   return best;
 }
 

@@ -14,6 +14,9 @@ struct Gid {
   bool is_roce_v2;     // else RoCE v1, or an InfiniBand GID
   bool is_link_local;  // fe80::/10
   bool is_ipv4;
+  // That an interface here has. RoCE's first GIDs are made of the MAC and need not be; those of a container's host are
+  // not.
+  bool is_an_address = true;
 };
 
 struct Port {

@@ -101,19 +101,24 @@ void Receiver::answer(const Claim& claim) {
 
 bool Receiver::tell(Line& line) {
   bool wrote = false;
-  for (; !untold_.empty(); untold_.pop_front()) {
-    const auto answer = answers_.find(untold_.front());
-    if (answer == answers_.end()) continue;  // the message has come by the ring
-    const std::size_t offset = offers_written_ % kOffers * Offer::kBytes;
-    std::byte* const staging = line.mine.data() + kOfferStaging + offset;
-    const auto bytes = answer->second.offer.encode();
-    std::copy(bytes.begin(), bytes.end(), staging);
-    const Piece piece{staging, Offer::kBytes, line.mine.local_key()};
-    if (!line.write({&piece, 1}, line.at(kOffersAt + offset), Word::offer)) return wrote;
-    ++offers_written_;
-    wrote = true;
+  while (!untold_.empty()) {
+    // One write for all that lie next to each other.
+    const std::size_t at = offers_written_ % kOffers;
+    std::byte* const staging = line.mine.data() + kOfferStaging + at * Offer::kBytes;
+    std::size_t looked = 0, count = 0;
+    for (; looked < untold_.size() && at + count < kOffers; ++looked) {
+      const auto answer = answers_.find(untold_[looked]);
+      if (answer == answers_.end()) continue;  // the message has come by the ring
+      const auto bytes = answer->second.offer.encode();
+      std::copy(bytes.begin(), bytes.end(), staging + count++ * Offer::kBytes);
+    }
+    const Piece piece{staging, count * Offer::kBytes, line.mine.local_key()};
+    if (count > 0 && !line.write({&piece, 1}, line.at(kOffersAt + at * Offer::kBytes), Word::offers)) return wrote;
+    untold_.erase(untold_.begin(), untold_.begin() + static_cast<std::ptrdiff_t>(looked));
+    offers_written_ += count;
+    wrote |= count > 0;
   }
-  return (line.consumed - line.told >= kRingBytes / 2 && line.write({}, line.at(0), Word::credit)) || wrote;
+  return (line.consumed - line.told >= kMostUntold && line.write({}, line.at(0), Word::credit)) || wrote;
 }
 
 // The claim whose message has begun to arrive.

@@ -1,11 +1,14 @@
 #include "transport/verbs/transport.h"
 
+#include <deque>
+
 #include "transport/verbs/channel.h"
 
 namespace tutti::verbs {
 
-void try_out(Fabric& fabric) {
-  const Block block(fabric);
+void try_out(Fabric& fabric, std::size_t peers) {
+  std::deque<Block> blocks;
+  while (blocks.size() < peers) blocks.emplace_back(fabric);
   fabric.queue_pair({kWrites, kArrivals});
 }
 
@@ -22,7 +25,12 @@ std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, i
 }
 
 void Transport::before_sleep() {
+  fabric_->hush();
   for (Channel* channel : channels_) channel->arm();
+}
+
+void Transport::after_sleep() {
+  for (Channel* channel : channels_) channel->look_after_sleep();
 }
 
 }  // namespace tutti::verbs

@@ -3,6 +3,7 @@
 // Finding, authenticating and telling of the end of a peer are the control thread's, by a socket beside the queue pair.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -19,8 +20,9 @@ namespace tutti::verbs {
 
 class Channel;
 
-// Makes what a channel needs of `fabric`, once, and lets it go. Throws Error{system} where that cannot be had.
-void try_out(Fabric& fabric);
+// Makes what channels to so many peers need of `fabric`, of queue pairs one, and lets it go. Throws Error{system} where
+// that cannot be had.
+void try_out(Fabric& fabric, std::size_t peers);
 
 class Transport final : public tutti::Transport {
  public:
@@ -30,7 +32,7 @@ class Transport final : public tutti::Transport {
   std::string_view name() const override { return "verbs"; }
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
-  void after_sleep() override { fabric_->hush(); }
+  void after_sleep() override;
 
   // As of tcp::Transport. The socket carries the greeting, then nothing, until it ends.
   void attach(std::uint64_t communicator, int peer, int fd) { mailboxes_.attach(communicator, peer, fd); }
