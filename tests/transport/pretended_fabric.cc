@@ -37,6 +37,7 @@ class PretendedNetwork {
   std::map<std::uint64_t, PretendedQueuePair*> pairs;
   std::uint64_t next = 1;
   bool is_cut = false;
+  std::string trouble;
   std::mt19937_64 random{7};
 };
 
@@ -225,6 +226,10 @@ class PretendedFabric final : public verbs::Fabric {
   std::size_t most_in_a_write() const override { return limits_.most_in_a_write; }
   int bell() const override { return bell_; }
   void hush() override {}
+  std::string trouble() override {
+    const std::lock_guard lock(network_->mutex);
+    return network_->trouble;
+  }
 
  private:
   const std::shared_ptr<PretendedNetwork> network_;
@@ -245,6 +250,11 @@ std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNe
 void cut(PretendedNetwork& network) {
   const std::lock_guard lock(network.mutex);
   network.is_cut = true;
+}
+
+void set_trouble(PretendedNetwork& network, const std::string& trouble) {
+  const std::lock_guard lock(network.mutex);
+  network.trouble = trouble;
 }
 
 }  // namespace tutti

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "transport/verbs/fabric.h"
 
@@ -27,5 +28,8 @@ std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNe
 
 // From now on no write arrives anywhere in `network`: whoever writes fails, and whoever only waits does not notice.
 void cut(PretendedNetwork& network);
+
+// From now on each device of `network` says that it has this trouble. Nothing else changes.
+void set_trouble(PretendedNetwork& network, const std::string& trouble);
 
 }  // namespace tutti

@@ -129,6 +129,7 @@ class Interrupted final : public verbs::Fabric {
   std::size_t most_in_a_write() const override { return inner_->most_in_a_write(); }
   int bell() const override { return inner_->bell(); }
   void hush() override { inner_->hush(); }
+  std::string trouble() override { return inner_->trouble(); }
 
  private:
   class Pair final : public verbs::QueuePair {
@@ -176,6 +177,20 @@ TEST(VerbsChannel, ALastWordIsHeardHoweverCloselyTheEndFollowsIt) {
     ends.receive(0, 1, in);
     EXPECT_EQ(ends.complaint(0), "the peer closed the connection");
   }
+}
+
+// A device may lose a write without a word: then only its own word on its port tells.
+TEST(VerbsChannel, ADevicesTroubleIsToldToWhoeverWaitsWhileItLasts) {
+  VerbsEnds ends;
+  ends.join();
+  set_trouble(ends.network(), "the link is down");
+  EXPECT_EQ(ends.complaint(0), "") << "it waits for nothing";
+  set_trouble(ends.network(), "");
+  Bytes in(8);
+  ends.receive(0, 0, in);
+  EXPECT_EQ(ends.complaint(0), "") << "the link is back";
+  set_trouble(ends.network(), "the link is down");
+  EXPECT_EQ(ends.complaint(0), "the link is down");
 }
 
 TEST(VerbsChannel, ACutInALargeMessageIsToldToWhoeverWaitsAndLeavesNothingRegistered) {

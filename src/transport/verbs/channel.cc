@@ -14,7 +14,7 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr unsigned kIdleBeforeHangUp = 2048;  // polls between looks at the socket
+constexpr unsigned kIdleBeforeLook = 2048;  // polls between looks at the socket and the device
 constexpr std::chrono::seconds kLongestLeaving{1};
 constexpr unsigned kTriesBetweenLooks = 64;
 
@@ -132,7 +132,7 @@ bool Channel::pump() {
     stirred_ = moved;
   }
   // Not before all that has arrived has been taken in.
-  if (!moved && !failed_.empty() && (!sender_.idle() || receiver_.waits())) throw ChannelClosed{peer_, failed_};
+  if (!moved && !failed_.empty() && waits()) throw ChannelClosed{peer_, failed_};
   return moved;
 }
 
@@ -153,9 +153,10 @@ bool Channel::poll() {
     idle_ = 0;
     return true;
   }
-  if (++idle_ % kIdleBeforeHangUp != 0) return false;
+  if (++idle_ % kIdleBeforeLook != 0) return false;
   look_for_hang_up();
-  return !failed_.empty() && take_in();  // what came in between the two looks
+  look_for_trouble();
+  return !failed_.empty() && take_in();  // what came in between the looks
 }
 
 // What the queue pair tells.
@@ -266,6 +267,12 @@ void Channel::look_for_hang_up() {
   if (got == 0) fail("the peer closed the connection");
   if (got < 0 && errno != EAGAIN && errno != EINTR)
     fail(std::string("the connection to the peer failed: ") + std::strerror(errno));
+}
+
+// A link that is down while nobody waits may be up again when somebody does.
+void Channel::look_for_trouble() {
+  if (!waits()) return;
+  if (const std::string trouble = transport_.fabric_->trouble(); !trouble.empty()) fail(trouble);
 }
 
 }  // namespace tutti::verbs

@@ -47,10 +47,13 @@ class Channel final : public tutti::Channel {
     if (pair_ != nullptr && !withdrawn_) pair_->arm();
   }
   void look_after_sleep() {
-    if (line_ && failed_.empty() && transport_.sleeper_.had_news(fd_)) look_for_hang_up();
+    if (!line_ || !failed_.empty()) return;
+    if (transport_.sleeper_.had_news(fd_)) look_for_hang_up();
+    look_for_trouble();
   }
 
  private:
+  bool waits() const { return !sender_.idle() || receiver_.waits(); }
   bool pump();
   bool write();
   bool poll();
@@ -60,6 +63,7 @@ class Channel final : public tutti::Channel {
   void greet();
   bool hear();
   void look_for_hang_up();
+  void look_for_trouble();
   void fail(const std::string& why);
   void leave();
 

@@ -15,6 +15,7 @@
 #include <set>
 #include <utility>
 
+#include "transport/verbs/device_events.h"
 #include "transport/verbs/rc_queue_pair.h"
 #include "tutti/error.h"
 
@@ -138,7 +139,8 @@ class Memory final : public Registration {
 
 class Device final : public Fabric {
  public:
-  Device(std::shared_ptr<const Opened> opened, std::string name) : opened_(std::move(opened)), name_(std::move(name)) {}
+  Device(std::shared_ptr<const Opened> opened, const std::string& name)
+      : opened_(std::move(opened)), name_(name), events_(opened_->context.get(), name, opened_->port) {}
 
   std::unique_ptr<QueuePair> queue_pair(const Sizes& sizes) override {
     return std::make_unique<RcQueuePair>(opened_, sizes);
@@ -149,10 +151,12 @@ class Device final : public Fabric {
   }
   int bell() const override { return opened_->bell->fd; }
   void hush() override;
+  std::string trouble() override { return events_.trouble(); }
 
  private:
   const std::shared_ptr<const Opened> opened_;
   const std::string name_;
+  DeviceEvents events_;
 };
 
 std::unique_ptr<Registration> Device::register_memory(std::byte* data, std::size_t bytes) {

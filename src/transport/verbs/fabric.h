@@ -99,6 +99,9 @@ class Fabric {
 
   virtual int bell() const = 0;  // an fd for epoll, edge-triggered
   virtual void hush() = 0;       // takes what has rung: before arming, for who rang is armed no more
+
+  // Why nothing can be expected of the device now; empty while all is well. A system call.
+  virtual std::string trouble() = 0;
 };
 
 }  // namespace tutti::verbs

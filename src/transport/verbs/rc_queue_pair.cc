@@ -55,6 +55,7 @@ RcQueuePair::RcQueuePair(std::shared_ptr<const Opened> opened, const Fabric::Siz
   if (queue_ == nullptr) refuse("cannot make a completion queue", errno);
   for (std::uint32_t in_line = kMostInline;; in_line /= 2) {  // devices differ, and say no without saying how much
     ibv_qp_init_attr wanted{};
+    wanted.qp_context = this;
     wanted.send_cq = wanted.recv_cq = queue_.get();
     wanted.qp_type = IBV_QPT_RC;
     wanted.cap = {.max_send_wr = writes_,

@@ -54,6 +54,10 @@ class RcQueuePair final : public QueuePair {
     if (queue_ != nullptr && !armed_) armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
   }
   void rang() { armed_ = false; }
+  // The device says so, beside the completions.
+  void lost(ibv_event_type event) {
+    if (why_.empty()) why_ = std::string("the device reports: ") + ibv_event_type_str(event);
+  }
   void close() override {
     pair_.reset();
     queue_.reset();
