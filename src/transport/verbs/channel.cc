@@ -63,19 +63,20 @@ void Channel::leave() {
 // --- sending and receiving -------------------------------------------------------------------------------------------
 
 void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  if (line_ && failed_.empty() && !receiver_.has_to_tell() && sender_.send_at_once(tag, data, bytes, *line_)) return;
   stirred_ = true;
   sender_.push(tag, data, bytes);
   if (line_ && failed_.empty()) write();
 }
 
 std::uint64_t Channel::sent() {
-  pump();
+  if (!sender_.idle()) pump();
   return sender_.sent();
 }
 
 void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) {
-  stirred_ = true;  // and told of with those that follow
   receiver_.receive(message, tag, data, bytes);
+  stirred_ |= receiver_.has_more() || receiver_.has_to_tell();  // but not now: with those that follow
 }
 
 std::uint64_t Channel::received() {
@@ -162,7 +163,6 @@ bool Channel::poll() {
 // What the queue pair tells.
 bool Channel::take_in() {
   const std::size_t count = pair_->poll(events_);
-  if (count > 0) stirred_ = true;
   for (const Event& event : std::span(events_).first(count)) {
     switch (event.kind) {
       case Event::Kind::done: sender_.done(event.count); break;
@@ -180,6 +180,7 @@ bool Channel::take_in() {
         break;
     }
   }
+  if (count > 0) stirred_ |= !sender_.idle() || receiver_.has_more() || line_->owes_credit();
   return count > 0;
 }
 

@@ -21,6 +21,7 @@ struct Line {
     told = consumed;
     return true;
   }
+  bool owes_credit() const { return consumed - told >= kMostUntold; }
   Place at(std::size_t offset) const { return {theirs.address + offset, theirs.remote_key}; }
 };
 

@@ -28,8 +28,9 @@ class Receiver {
   void view(const Tag& tag, std::size_t bytes) { claims_.view(tag, bytes); }
   void release(std::size_t bytes, Line& line);
 
-  // What the peer has written: a fragment behind the last one, or all that an offer was for. False: it may not have.
-  bool fragment(std::size_t bytes, const Line& line);
+  // What the peer has written: a fragment behind the last one, or all that an offer was for. False: it may not have. A
+  // fragment that is the whole of what a receive waits for is delivered here and now.
+  bool fragment(std::size_t bytes, Line& line);
   void placed() { arrivals_.push_back({0, 0, true}); }
 
   // Moves what has arrived into posted receives; true if anything moved. Throws TagMismatch, LengthMismatch, and
@@ -38,6 +39,9 @@ class Receiver {
 
   // Tells the peer where large messages may go, and what it has back. True if it wrote anything.
   bool tell(Line& line);
+  bool has_to_tell() const { return !untold_.empty(); }  // offers
+  // Something has arrived that no claim has used yet.
+  bool has_more() const { return header_ || !arrivals_.empty(); }
 
   // Of the viewed message, the unreleased bytes that are here in one piece; nothing while none is.
   std::optional<std::span<const std::byte>> shown(const Line& line) const;
@@ -60,6 +64,7 @@ class Receiver {
   };
   using Answers = std::map<std::uint64_t, Answer>;  // by message
   std::size_t left() const { return header_->total - done_; }
+  bool take_at_once(std::uint64_t at, std::size_t bytes, const Line& line);
   bool parse_header(Line& line);
   const Claim* front_met(Line& line);
   void use(std::size_t bytes, Line& line);

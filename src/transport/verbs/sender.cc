@@ -31,6 +31,22 @@ bool Sender::write(Line& line) {
   return moved;
 }
 
+// From where it lies, as part of the request itself.
+bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Line& line) {
+  const std::size_t total = Header::kBytes + bytes;
+  if (!idle() || total > line.pair.most_inline()) return false;
+  const std::uint64_t at = place_of(end_, total), end = at + whole_granules(total);
+  if (end > consumed_ + kRingBytes) return false;
+  const Header header{
+      .communicator = communicator_, .tag = tag, .message = pushed_, .offset = 0, .length = bytes, .total = bytes};
+  const auto head = header.encode();
+  const Piece pieces[] = {{head.data(), head.size(), 0}, {data, bytes, 0}};
+  if (!line.write(std::span(pieces).first(bytes > 0 ? 2 : 1), line.at(at % kRingBytes), Word::fragment)) return false;
+  end_ = end;
+  sent_ = ++pushed_;
+  return true;
+}
+
 // Of a message that has gone by the ring, from memory that is not registered, the offer may come later.
 void Sender::offered(const Offer& offer) {
   if (offer.message >= pushed_ - waiting_.size() && offers_.size() < kOffers) offers_.emplace(offer.message, offer);

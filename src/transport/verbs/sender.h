@@ -26,6 +26,8 @@ class Sender {
   void push(const Tag& tag, const std::byte* data, std::size_t bytes) {
     waiting_.push_back({tag, data, bytes, pushed_++});
   }
+  // A small message before which none waits: true if it has gone, and its memory is free.
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Line& line);
   bool idle() const { return sent_ == pushed_; }
   std::uint64_t sent() const { return sent_; }
 
