@@ -179,6 +179,22 @@ TEST(VerbsChannel, ALastWordIsHeardHoweverCloselyTheEndFollowsIt) {
   }
 }
 
+TEST(VerbsChannel, WhoeverOnlySendsHearsOfACutToo) {
+  VerbsEnds ends;
+  ends.join();
+  const Bytes out(8);
+  const auto send = [&](std::uint64_t message) {
+    ends.send(0, message, out);
+    while (ends[0].sent() <= message) {
+    }
+  };
+  send(0);
+  cut(ends.network());
+  std::uint64_t messages = 1;
+  EXPECT_THROW(while (messages < 200) send(messages++), ChannelClosed);
+  EXPECT_LT(messages, 60u);
+}
+
 // A device may lose a write without a word: then only its own word on its port tells.
 TEST(VerbsChannel, ADevicesTroubleIsToldToWhoeverWaitsWhileItLasts) {
   VerbsEnds ends;

@@ -17,6 +17,7 @@ namespace {
 constexpr unsigned kIdleBeforeLook = 2048;  // polls between looks at the socket and the device
 constexpr std::chrono::seconds kLongestLeaving{1};
 constexpr unsigned kTriesBetweenLooks = 64;
+constexpr unsigned kUnpolled = 16;  // a rank that only sends hears of a failure too
 
 }  // namespace
 
@@ -70,7 +71,7 @@ void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
 }
 
 std::uint64_t Channel::sent() {
-  if (!sender_.idle()) pump();
+  if (!sender_.idle() || ++unpolled_ % kUnpolled == 0) pump();
   return sender_.sent();
 }
 
@@ -156,7 +157,7 @@ bool Channel::poll() {
   }
   if (++idle_ % kIdleBeforeLook != 0) return false;
   look_for_hang_up();
-  look_for_trouble();
+  if (waits()) hear_of(transport_.fabric_->trouble());
   return !failed_.empty() && take_in();  // what came in between the looks
 }
 
@@ -180,7 +181,7 @@ bool Channel::take_in() {
         break;
     }
   }
-  if (count > 0) stirred_ |= !sender_.idle() || receiver_.has_more() || line_->owes_credit();
+  if (count > 0) stirred_ |= !sender_.idle() || receiver_.has_more() || receiver_.has_to_tell() || line_->owes_credit();
   return count > 0;
 }
 
@@ -271,9 +272,8 @@ void Channel::look_for_hang_up() {
 }
 
 // A link that is down while nobody waits may be up again when somebody does.
-void Channel::look_for_trouble() {
-  if (!waits()) return;
-  if (const std::string trouble = transport_.fabric_->trouble(); !trouble.empty()) fail(trouble);
+void Channel::hear_of(const std::string& trouble) {
+  if (!trouble.empty() && waits()) fail(trouble);
 }
 
 }  // namespace tutti::verbs

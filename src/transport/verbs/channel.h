@@ -46,10 +46,10 @@ class Channel final : public tutti::Channel {
   void arm() {
     if (pair_ != nullptr && !withdrawn_) pair_->arm();
   }
-  void look_after_sleep() {
+  void look_after_sleep(const std::string& trouble) {
     if (!line_ || !failed_.empty()) return;
     if (transport_.sleeper_.had_news(fd_)) look_for_hang_up();
-    look_for_trouble();
+    hear_of(trouble);
   }
 
  private:
@@ -63,7 +63,7 @@ class Channel final : public tutti::Channel {
   void greet();
   bool hear();
   void look_for_hang_up();
-  void look_for_trouble();
+  void hear_of(const std::string& trouble);
   void fail(const std::string& why);
   void leave();
 
@@ -75,7 +75,8 @@ class Channel final : public tutti::Channel {
   std::string failed_;  // why nothing more will come or go
   bool withdrawn_ = false;
   unsigned idle_ = 0;             // polls in a row that brought nothing
-  bool stirred_ = true;           // something was asked for, or moved, since nothing was left to do but poll
+  unsigned unpolled_ = 0;         // questions in a row after sends that were over, and answered without a poll
+  bool stirred_ = true;           // there may be something to absorb, to write or to tell, beyond what polling does
   std::array<Event, 32> events_;  // as polled: made once
   std::vector<std::byte> heard_;  // of the peer's greeting
   std::unique_ptr<Block> block_;  // outlives the queue pair

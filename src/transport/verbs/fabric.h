@@ -20,7 +20,7 @@ class Registration {
   virtual std::uint32_t remote_key() const = 0;
 };
 
-// Registered bytes to be sent.
+// Bytes to be sent: registered, unless they go inline (QueuePair::most_inline()), where the key does not matter.
 struct Piece {
   const std::byte* data;
   std::size_t bytes;
@@ -100,7 +100,8 @@ class Fabric {
   virtual int bell() const = 0;  // an fd for epoll, edge-triggered
   virtual void hush() = 0;       // takes what has rung: before arming, for who rang is armed no more
 
-  // Why nothing can be expected of the device now; empty while all is well. A system call.
+  // Why nothing can be expected of the device now; empty while all is well. Queue pairs of which the device has told
+  // that they failed say so when next polled. A system call.
   virtual std::string trouble() = 0;
 };
 

@@ -187,7 +187,7 @@ std::size_t RcQueuePair::poll(std::span<Event> events) {
     }
   }
   if (got < 0 && why_.empty()) why_ = "the completion queue failed";
-  // Whether a completion or a write that was not taken said so. Behind what arrived before it.
+  // Whether a completion, a write that was not taken or the device said so. Behind what arrived before it.
   if (!why_.empty() && !has_told_ && count < events.size()) {
     events[count++] = {.kind = Event::Kind::failed};
     has_told_ = true;

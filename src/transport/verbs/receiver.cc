@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "memory/copy.h"
 
@@ -52,8 +51,8 @@ bool Receiver::fragment(std::size_t bytes, Line& line) {
   return true;
 }
 
-// The short way of a small message, and most are: false, and nothing has changed, where it is not exactly what a
-// receive waits for. What is wrong then is said by the long way, absorb().
+// The short way of a message in one fragment, and most are: false, and nothing has changed, where it is not exactly
+// what a receive waits for. What is wrong then is said by the long way, absorb().
 bool Receiver::take_at_once(std::uint64_t at, std::size_t bytes, const Line& line) {
   const Claim* const claim = claims_.front();
   if (claim == nullptr || claim->viewed || bytes != Header::kBytes + claim->bytes || header_ || !arrivals_.empty())
@@ -63,7 +62,7 @@ bool Receiver::take_at_once(std::uint64_t at, std::size_t bytes, const Line& lin
   if (!header || header->communicator != communicator_ || header->message != claim->message ||
       header->tag != claim->tag || header->length != claim->bytes || header->total != claim->bytes)
     return false;
-  if (claim->bytes > 0) std::memcpy(claim->data, from + Header::kBytes, claim->bytes);
+  copy_bytes(claim->data, from + Header::kBytes, claim->bytes);
   finish_front();
   return true;
 }

@@ -40,7 +40,7 @@ class Receiver {
   // Tells the peer where large messages may go, and what it has back. True if it wrote anything.
   bool tell(Line& line);
   bool has_to_tell() const { return !untold_.empty(); }  // offers
-  // Something has arrived that no claim has used yet.
+  // Something has arrived that no claim has used yet, or a message has begun and is not over.
   bool has_more() const { return header_ || !arrivals_.empty(); }
 
   // Of the viewed message, the unreleased bytes that are here in one piece; nothing while none is.

@@ -1,4 +1,5 @@
-// The sending half of a verbs channel: messages wait here until they have been written.
+// The sending half of a verbs channel: messages wait here until they have been written; a small one that none waits
+// before goes at once, as part of the request.
 //
 // A message goes by the ring in fragments, the first behind its header; small ones are copied, large ones are sent from
 // where they lie if that is registered. A large one from registered memory goes straight to its place once the peer has

@@ -30,7 +30,8 @@ void Transport::before_sleep() {
 }
 
 void Transport::after_sleep() {
-  for (Channel* channel : channels_) channel->look_after_sleep();
+  const std::string trouble = channels_.empty() ? "" : fabric_->trouble();
+  for (Channel* channel : channels_) channel->look_after_sleep(trouble);
 }
 
 }  // namespace tutti::verbs
