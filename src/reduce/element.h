@@ -11,9 +11,10 @@
 
 #include "tutti/types.h"
 
-// Lets a CUDA compiler use the same definitions on the device.
+// Lets a CUDA compiler use the same definitions on the device; always inline, as a call would move what a thread holds
+// out of its registers.
 #ifdef __CUDACC__
-#define TUTTI_HOST_DEVICE __host__ __device__
+#define TUTTI_HOST_DEVICE __host__ __device__ __forceinline__
 #else
 #define TUTTI_HOST_DEVICE
 #endif
@@ -63,24 +64,12 @@ TUTTI_HOST_DEVICE constexpr float widen(bfloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 TUTTI_HOST_DEVICE constexpr float widen(float16 value) {
-  const std::uint32_t sign = (value.bits & 0x8000u) << 16;
-  std::uint32_t exponent = (value.bits >> 10) & 0x1fu;
-  std::uint32_t fraction = value.bits & 0x3ffu;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0) {
-    if (fraction == 0) return std::bit_cast<float>(sign);
-    // A denormal has a normal float32: move its leading one to the implicit place.
-    const auto shift = static_cast<std::uint32_t>(std::countl_zero(fraction)) - 21;
-    fraction = (fraction << shift) & 0x3ffu;
-    exponent = 1 - shift;  // may wrap below zero; the bias added next brings it back
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-// value / 2^shift, rounded to nearest, ties to even. Requires 0 < shift < 32 and value < 2^31.
-TUTTI_HOST_DEVICE constexpr std::uint32_t shift_right_to_nearest(std::uint32_t value, std::uint32_t shift) {
-  const std::uint32_t below_half = (1u << (shift - 1)) - 1;
-  return (value + below_half + ((value >> shift) & 1u)) >> shift;
+  // Where float32 has its sign, exponent and fraction, these bits are the value times 2^-112; denormals too.
+  const auto top = static_cast<std::int32_t>(std::uint32_t{value.bits} << 16);
+  const std::uint32_t placed = static_cast<std::uint32_t>(top >> 3) & 0x8fffe000u;
+  const auto bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(placed) * 0x1p112f);
+  const bool finite = (~placed & 0x0f800000u) != 0;
+  return std::bit_cast<float>(finite ? bits : bits | 0x7f800000u);
 }
 
 // Accumulation to element type: rounded once, to nearest even; every NaN becomes the canonical one.
@@ -88,25 +77,23 @@ template <class T>
 requires(!HalfFloat<T>) TUTTI_HOST_DEVICE constexpr T narrow(T value) { return canonical(value); }
 template <std::same_as<bfloat16> T>
 TUTTI_HOST_DEVICE constexpr bfloat16 narrow(float value) {
-  if (value != value) return {kCanonicalNan<bfloat16>};
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = shift_right_to_nearest(bits & 0x7fffffffu, 16);  // a carry runs into infinity
-  return {static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u))};
+  // Half of what is dropped, or a bit less where the result would stay even; a carry runs into infinity.
+  const std::uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+  return {value != value ? kCanonicalNan<bfloat16> : static_cast<std::uint16_t>(rounded >> 16)};
 }
 template <std::same_as<float16> T>
 TUTTI_HOST_DEVICE constexpr float16 narrow(float value) {
-  if (value != value) return {kCanonicalNan<float16>};
+  constexpr std::uint32_t kTooLarge = 143u << 23, kSmallestNormal = 113u << 23;  // 2^16, 2^-14
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t exponent = bits >> 23 & 0xffu;  // biased by 127; float16's bias is 15
-  std::uint32_t magnitude = 0;
-  if (exponent >= 143) {
-    magnitude = 0x7c00;  // 2^16 and beyond
-  } else if (exponent >= 113) {
-    magnitude = shift_right_to_nearest((bits & 0x7fffffffu) - (112u << 23), 13);  // a carry runs into infinity
-  } else if (exponent >= 102) {
-    magnitude = shift_right_to_nearest((bits & 0x7fffffu) | 0x800000u, 126 - exponent);  // in units of 2^-24
-  }
-  return {static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u))};
+  const std::uint32_t positive = bits & 0x7fffffffu, bounded = positive < kTooLarge ? positive : kTooLarge;
+  // The exponent's bias changes from 127 to 15; a carry runs into infinity. Below the normal ones, float16 counts in
+  // units of 2^-24, which is what float32 rounds to from 1/2 on.
+  const std::uint32_t normal = (bounded - (112u << 23) + 0xfff + (bounded >> 13 & 1u)) >> 13;
+  const std::uint32_t small =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(positive) + 0.5f) - std::bit_cast<std::uint32_t>(0.5f);
+  const std::uint32_t magnitude = bounded < kSmallestNormal ? small : normal;
+  return {value != value ? kCanonicalNan<float16> : static_cast<std::uint16_t>(magnitude | (bits >> 16 & 0x8000u))};
 }
 
 // a op b; a stands left of b in the tree. avg combines as sum.
