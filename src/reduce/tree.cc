@@ -27,8 +27,8 @@ bool starts_with_tree(std::span<const ReduceSource> sources, std::size_t n, bool
   return true;
 }
 
-std::size_t largest_tree(std::span<const ReduceSource> sources, bool two_forms) {
-  for (const std::size_t n : {8, 4, 3, 2}) {
+std::size_t largest_tree(std::span<const ReduceSource> sources, bool two_forms, std::span<const std::uint8_t> sizes) {
+  for (const std::size_t n : sizes) {
     if (starts_with_tree(sources, n, two_forms)) return n;
   }
   return 1;
@@ -53,10 +53,10 @@ void check(std::span<const ReduceSource> sources) {
 
 }  // namespace
 
-void Groups::cut(std::span<const ReduceSource> sources, bool two_forms) {
+void Groups::cut(std::span<const ReduceSource> sources, bool two_forms, std::span<const std::uint8_t> sizes) {
   check(sources);
   for (std::size_t i = 0; i < sources.size();) {
-    const std::size_t size = largest_tree(sources.subspan(i), two_forms);
+    const std::size_t size = largest_tree(sources.subspan(i), two_forms, sizes);
     const std::size_t last = i + size - 1;
     const int joins = sources[last].joins - joins_within(size, size - 1);
     add({static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(size), static_cast<std::uint8_t>(joins),
