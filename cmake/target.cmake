@@ -1,12 +1,16 @@
 # Warnings, sanitizers and language flags of everything that is ours, as one usage requirement.
 add_library(tutti_build INTERFACE)
-target_compile_options(tutti_build INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wnon-virtual-dtor -Wno-missing-field-initializers -ffp-contract=off)
+target_compile_options(tutti_build INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wnon-virtual-dtor;-Wno-missing-field-initializers;-ffp-contract=off>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
 if(TUTTI_SANITIZE)
-  target_compile_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(tutti_build INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TUTTI_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
   if(TUTTI_SANITIZE MATCHES undefined)
     # Up to a quarter of the time to compile, for little: AddressSanitizer stops at a null pointer that is used, and no class
     # here is cast down to another.
-    target_compile_options(tutti_build INTERFACE -fno-sanitize=null,vptr)
+    target_compile_options(tutti_build INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,vptr>)
   endif()
   target_link_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE})
 endif()

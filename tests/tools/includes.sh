@@ -12,6 +12,7 @@ declare -A may=(
   [src/schedule]='tutti/|types/|schedule/'
   [src/collectives]='tutti/|types/|schedule/|collectives/'
   [src/reduce]='tutti/types\.h|tutti/error\.h|types/|memory/|reduce/'
+  [src/cuda]='tutti/types\.h|tutti/error\.h|reduce/|cuda/'
   [src/transport]='tutti/types\.h|tutti/error\.h|types/|memory/|transport/'
   [src/runtime]='tutti/|types/|topology/|schedule/|collectives/|reduce/|transport/|runtime/'
   [src/trainer]='tutti/|trainer/'
@@ -20,7 +21,7 @@ declare -A may=(
 wrong=0
 for folder in include/tutti src/*/; do
   folder=${folder%/}
-  files=$(find "$folder" -name '*.h' -o -name '*.cc')
+  files=$(find "$folder" -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh')
   [ -n "$files" ] || continue
   if [ -z "${may[$folder]:-}" ]; then
     echo "$folder: say in $0 what it may include"
@@ -28,7 +29,7 @@ for folder in include/tutti src/*/; do
     continue
   fi
   # Quoted includes, and our folders in angle brackets, less what is allowed.
-  if grep -nE '^ *# *include *("|<(tutti|types|topology|memory|schedule|collectives|reduce|transport|runtime|trainer|tools)/)' $files /dev/null |
+  if grep -nE '^ *# *include *("|<(tutti|types|topology|memory|schedule|collectives|reduce|cuda|transport|runtime|trainer|tools)/)' $files /dev/null |
     grep -vE "include *[\"<](${may[$folder]})"; then
     echo "^ $folder may include ${may[$folder]} only"
     wrong=1

@@ -1,0 +1,21 @@
+// The compiled kernels by name. A file for each family of types, so that they compile side by side.
+#pragma once
+
+#include "cuda/plan.h"
+
+namespace tutti::cuda {
+
+inline constexpr unsigned kMostThreads = 256;  // of a block
+inline constexpr int kPairCells = 4;           // that a thread of Shape::pair has in flight
+
+// What cudaLaunchKernel() takes; name.dtype must be of the family. Shape::tree has one parameter, a ManyTask, the
+// others a FewTask.
+const void* float32_kernel(const KernelName& name);
+const void* float64_kernel(const KernelName& name);
+const void* float16_kernel(const KernelName& name);
+const void* bfloat16_kernel(const KernelName& name);
+const void* int8_kernel(const KernelName& name);  // and uint8; so the next two
+const void* int32_kernel(const KernelName& name);
+const void* int64_kernel(const KernelName& name);
+
+}  // namespace tutti::cuda

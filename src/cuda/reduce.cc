@@ -1,0 +1,70 @@
+#include "cuda/reduce.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "cuda/cell.h"
+#include "cuda/check.h"
+#include "cuda/kernels.h"
+
+namespace tutti::cuda {
+namespace {
+
+const void* kernel_of(const KernelName& name) {
+  switch (name.dtype) {
+    case DType::float32: return float32_kernel(name);
+    case DType::float64: return float64_kernel(name);
+    case DType::float16: return float16_kernel(name);
+    case DType::bfloat16: return bfloat16_kernel(name);
+    case DType::int8:
+    case DType::uint8: return int8_kernel(name);
+    case DType::int32:
+    case DType::uint32: return int32_kernel(name);
+    default: return int64_kernel(name);
+  }
+}
+
+std::size_t multiprocessors() {
+  int device = 0, count = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return static_cast<std::size_t>(count);
+}
+
+// Blocks for that many items. As long as the GPU is not full, each thread has one; then as many as it has cells in
+// flight; and of large calls more, but the blocks are few times those that run at once, so that the last ones to run
+// weigh little.
+std::size_t blocks_for(std::size_t items, std::size_t threads, Shape shape) {
+  constexpr std::size_t kAtOnce = 4, kWaves = 8;  // blocks of a multiprocessor
+  const std::size_t full = kAtOnce * multiprocessors();
+  const std::size_t blocks = (items + threads - 1) / threads;
+  if (blocks <= full) return blocks;
+  return std::clamp(shape == Shape::pair ? blocks / kPairCells : blocks, full, kWaves * full);
+}
+
+template <class Task>
+void launch(const Plan& plan, Stream stream) {
+  Task task = plan.task<Task>();
+  const KernelName name = plan.kernel();
+  // What every device gives a block without being asked.
+  constexpr std::size_t kSharedBytes = 48 << 10;
+  const std::size_t waiting_bytes = plan.waiting_cells() * sizeof(Cell);
+  std::size_t threads = kMostThreads;
+  while (threads * waiting_bytes > kSharedBytes) threads /= 2;
+  void* parameters[] = {&task};
+  check(cudaLaunchKernel(kernel_of(name), dim3(static_cast<unsigned>(blocks_for(task.items, threads, name.shape))),
+                         dim3(static_cast<unsigned>(threads)), parameters, threads * waiting_bytes, stream));
+}
+
+}  // namespace
+
+void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
+            std::size_t count, Stream stream) {
+  for (const Call& call : calls_of(spec, sources, targets, count).get()) {
+    const Plan plan(call);
+    plan.kernel().shape == Shape::tree ? launch<ManyTask>(plan, stream) : launch<FewTask>(plan, stream);
+  }
+}
+
+}  // namespace tutti::cuda
