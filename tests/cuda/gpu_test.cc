@@ -1,0 +1,154 @@
+// cuda::reduce() on a GPU: the bits of tutti::reduce(), and nothing else in its memory changed. Skipped where
+// find_devices() finds none, and says why.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "cuda/cases.h"
+#include "cuda/check.h"
+#include "cuda/device.h"
+#include "cuda/reduce.h"
+
+namespace tutti::cuda_test {
+namespace {
+
+using namespace reduce_test;
+
+// Device memory that mirrors the buffers of one call: each as far from a multiple of 64 as the host's.
+class Mirror {
+ public:
+  explicit Mirror(std::size_t bytes) : bytes_(bytes) {
+    void* memory = nullptr;
+    cuda::check(cudaMalloc(&memory, bytes));
+    device_ = static_cast<std::byte*>(memory);
+    cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  }
+  ~Mirror() {
+    cudaStreamDestroy(stream_);
+    cudaFree(device_);
+  }
+  Mirror(const Mirror&) = delete;
+  Mirror& operator=(const Mirror&) = delete;
+
+  void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
+              std::size_t count) {
+    places_.clear();
+    end_ = 0;
+    std::vector<ReduceSource> there(sources.begin(), sources.end());
+    std::vector<ReduceTarget> to(targets.begin(), targets.end());
+    for (ReduceSource& each : there) place(each.data, count * bytes_of(spec.dtype, each.partial));
+    for (ReduceTarget& each : to) place(each.data, count * bytes_of(spec.dtype, each.partial));
+    std::vector<std::byte> before(end_ + 64, std::byte{0xa5});
+    for (const ReduceSource& each : sources) {
+      if (count != 0) std::memcpy(&before[places_[each.data]], each.data, count * bytes_of(spec.dtype, each.partial));
+    }
+    ASSERT_LE(before.size(), bytes_);
+    for (ReduceSource& each : there) each.data = device_ + places_[each.data];
+    for (ReduceTarget& each : to) each.data = device_ + places_[each.data];
+    cuda::check(cudaMemcpyAsync(device_, before.data(), before.size(), cudaMemcpyHostToDevice, stream_));
+    cuda::reduce(spec, there, to, count, stream_);
+    std::vector<std::byte> after(before.size());
+    cuda::check(cudaMemcpyAsync(after.data(), device_, after.size(), cudaMemcpyDeviceToHost, stream_));
+    cuda::check(cudaStreamSynchronize(stream_));
+    for (const ReduceTarget& each : targets) {
+      const std::size_t at = places_[each.data], bytes = count * bytes_of(spec.dtype, each.partial);
+      std::copy_n(after.begin() + static_cast<std::ptrdiff_t>(at), bytes, each.data);
+      std::copy_n(after.begin() + static_cast<std::ptrdiff_t>(at), bytes,
+                  before.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    ASSERT_TRUE(before == after) << "something else has changed";
+  }
+
+ private:
+  void place(const std::byte* host, std::size_t bytes) {
+    if (places_.contains(host)) return;
+    const std::size_t at = (end_ + 127) / 64 * 64 + reinterpret_cast<std::uintptr_t>(host) % 64;
+    places_[host] = at;
+    end_ = at + bytes;
+  }
+
+  std::size_t bytes_;
+  std::byte* device_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::map<const std::byte*, std::size_t> places_;
+  std::size_t end_ = 0;
+};
+
+class Gpu : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    const cuda::Devices found = cuda::find_devices();
+    if (found.usable.empty()) GTEST_SKIP() << found.why_none();
+    cuda::check(cudaSetDevice(found.usable[0].index));
+    mirror_ = std::make_unique<Mirror>(std::size_t{512} << 20);
+  }
+  std::mt19937_64 random_{20261124};
+  std::unique_ptr<Mirror> mirror_;
+  Runner on_gpu_ = [&](const auto& spec, auto sources, auto targets, std::size_t count) {
+    mirror_->reduce(spec, sources, targets, count);
+  };
+};
+INSTANTIATE_TEST_SUITE_P(Types, Gpu, testing::ValuesIn(all_dtypes().begin(), all_dtypes().end()),
+                         [](const auto& each) { return std::string(to_string(each.param)); });
+
+TEST_P(Gpu, EveryOperatorRanksAndAlignmentGivesTheBitsOfTheCpu) {
+  for_each_case(GetParam(), 2000, random_, [&](const Case& each, Kind kind) {
+    if (!HasFatalFailure()) expect_same_bits(each, on_gpu_, kind, random_);
+  });
+}
+
+// So many elements that every thread has several rounds.
+TEST_P(Gpu, LargeCallsGiveTheBitsOfTheCpu) {
+  const std::size_t count = (std::size_t{16} << 20) / size_of(GetParam()) + 5;
+  for (const int n : {1, 2, 3, 8, 9}) {
+    for (const Op op : {Op::sum, Op::max, Op::avg}) {
+      Case each{{GetParam(), op, true, static_cast<std::uint32_t>(n)}, canonical_joins(n), {}, {{1}, {1}}, count};
+      each.sources.resize(static_cast<std::size_t>(n), {1});
+      expect_same_bits(each, on_gpu_, n % 2 == 0 ? Kind::wild : Kind::tame, random_);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(Gpu, TheDeepestAndTheWidestTreeGiveTheBitsOfTheCpu) {
+  Case each{{GetParam(), Op::sum, true, 7}, std::vector<std::uint8_t>(33), {}, {}, 3001};
+  each.joins.back() = 32;  // leaning: 32 wait
+  each.sources.resize(33);
+  each.targets.resize(64);
+  expect_same_bits(each, on_gpu_, Kind::tame, random_);
+  each.joins = random_joins(1024, random_);
+  each.sources.resize(1024);
+  expect_same_bits(each, on_gpu_, Kind::tame, random_);
+}
+
+class GpuShort : public Gpu {};
+INSTANTIATE_TEST_SUITE_P(Types, GpuShort, testing::Values(DType::float16, DType::bfloat16, DType::int8, DType::uint8),
+                         [](const auto& each) { return std::string(to_string(each.param)); });
+
+// Each element beside each, for types of 8 bits; beside 180 others for 16.
+TEST_P(GpuShort, EveryPairGivesTheBitsOfTheCpu) {
+  const std::size_t size = size_of(GetParam());
+  std::vector<std::byte> a(0x10000 * size), b(a.size()), out(a.size()), expected(a.size());
+  for (std::uint32_t i = 0; i < 0x10000; ++i) std::memcpy(&a[i * size], &i, size);
+  const ReduceSource sources[] = {{a.data()}, {b.data(), 1}};
+  const ReduceTarget target{out.data()}, expected_target{expected.data()};
+  for (std::uint32_t second = 0; second < 0x10000; second += size == 1 ? 0x100 : 359) {
+    for (std::uint32_t i = 0; i < 0x10000; ++i) {
+      const std::uint32_t value = size == 1 ? i >> 8 : second;
+      std::memcpy(&b[i * size], &value, size);
+    }
+    for (const Op op : all_ops()) {
+      const ReduceSpec spec{GetParam(), op, true, 3};
+      reduce(spec, sources, {&expected_target, 1}, 0x10000);
+      mirror_->reduce(spec, sources, {&target, 1}, 0x10000);
+      ASSERT_EQ(out, expected) << to_string(op) << " with " << std::hex << second;
+    }
+    if (size == 1) return;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::cuda_test

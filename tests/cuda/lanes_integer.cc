@@ -1,0 +1,14 @@
+#include "cuda/lanes.h"
+
+namespace tutti::cuda_test {
+
+void run_integers(const Launch& launch) {
+  const DType dtype = launch.name.dtype;
+  switch (size_of(dtype)) {
+    case 1: return cuda::with_integer_form<std::int8_t>(dtype == DType::int8, launch.name.op, launch);
+    case 4: return cuda::with_integer_form<std::int32_t>(dtype == DType::int32, launch.name.op, launch);
+    default: return cuda::with_integer_form<std::int64_t>(dtype == DType::int64, launch.name.op, launch);
+  }
+}
+
+}  // namespace tutti::cuda_test
