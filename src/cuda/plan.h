@@ -40,7 +40,8 @@ struct Call {
 struct Calls {
   std::array<Call, 2> call;
   std::size_t size = 0;
-  std::span<const Call> get() const { return {call.data(), size}; }
+  const Call* begin() const { return call.data(); }
+  const Call* end() const { return call.data() + size; }
 };
 
 // Throws Error{invalid_argument, unsupported} as reduce() says.

@@ -61,7 +61,7 @@ void launch(const Plan& plan, Stream stream) {
 
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
             std::size_t count, Stream stream) {
-  for (const Call& call : calls_of(spec, sources, targets, count).get()) {
+  for (const Call& call : calls_of(spec, sources, targets, count)) {
     const Plan plan(call);
     plan.kernel().shape == Shape::tree ? launch<ManyTask>(plan, stream) : launch<FewTask>(plan, stream);
   }

@@ -79,7 +79,8 @@ void for_each_case(DType dtype, std::size_t most_count, std::mt19937_64& random,
           Case each;
           each.spec = {dtype, op, below(3) != 0, static_cast<std::uint32_t>(below(4) == 0 ? 1 + below(1000) : n)};
           each.joins = below(4) == 0 ? random_joins(n, random) : canonical_joins(n);
-          each.count = round == 0 ? below(40) : (1 + below(most_count / 2)) * 2 - 1;
+          const std::size_t most = n < 16 ? most_count : most_count / 4;
+          each.count = round == 0 ? below(40) : (1 + below(most / 2)) * 2 - 1;
           // All alike; all but the first; each for itself.
           const auto any_skew = [&] { return round < 2 ? skew : round == 2 ? 0 : below(skews); };
           const std::size_t partials = is_half(dtype) ? below(4) : 0;  // none, all, some

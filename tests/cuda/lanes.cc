@@ -84,7 +84,7 @@ Watched watch(const cuda::Call& call, bool half) {
 
 void reduce_on_lanes(const ReduceSpec& spec, std::span<const ReduceSource> sources,
                      std::span<const ReduceTarget> targets, std::size_t count, std::mt19937_64& random) {
-  for (const cuda::Call& call : cuda::calls_of(spec, sources, targets, count).get()) {
+  for (const cuda::Call& call : cuda::calls_of(spec, sources, targets, count)) {
     const cuda::Plan plan(call);
     Watched watched = watch(call, call.mixed);
     Launch launch{plan.kernel(), nullptr, nullptr, some_threads(random), plan.waiting_cells(), &watched};

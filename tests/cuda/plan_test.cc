@@ -24,7 +24,7 @@ std::vector<ReduceSource> sources_at(std::byte* data, int n) {
 testing::AssertionResult refuses(ErrorCode code, const std::string& word, const ReduceSpec& spec,
                                  const std::vector<ReduceSource>& sources, const std::vector<ReduceTarget>& targets) {
   try {
-    for (const Call& call : calls_of(spec, sources, targets, 4).get()) Plan{call};
+    for (const Call& call : calls_of(spec, sources, targets, 4)) Plan{call};
     return testing::AssertionFailure() << "is not refused";
   } catch (const Error& error) {
     if (error.code == code && std::string(error.what()).find(word) != std::string::npos)
@@ -64,7 +64,7 @@ TEST(CudaPlan, WhatIsNotAlignedToItsElementsIsRefused) {
 
 KernelName kernel_of(const ReduceSpec& spec, const std::vector<ReduceSource>& sources,
                      const std::vector<ReduceTarget>& targets) {
-  return Plan(calls_of(spec, sources, targets, 4).get()[0]).kernel();
+  return Plan(calls_of(spec, sources, targets, 4).call[0]).kernel();
 }
 
 TEST(CudaPlan, EachCallHasItsKernel) {
