@@ -51,9 +51,10 @@ TEST_P(EveryPair, AgreesWithTheReference) {
   const ReduceTarget target{bytes_of(out)}, expected_target{bytes_of(expected)};
   for (std::uint32_t second = 0; second < 0x10000; ++second) {
     std::fill(b.begin(), b.end(), static_cast<std::uint16_t>(second));
-    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
-      reduce({GetParam(), op, true}, sources, {&target, 1}, a.size());
-      reduce_reference({GetParam(), op, true}, sources, {&expected_target, 1}, a.size());
+    for (const Op op : all_ops()) {
+      const ReduceSpec spec{GetParam(), op, true, 3};
+      reduce(spec, sources, {&target, 1}, a.size());
+      reduce_reference(spec, sources, {&expected_target, 1}, a.size());
       ASSERT_EQ(out, expected) << to_string(op) << " with " << std::hex << second;
     }
   }
