@@ -35,7 +35,7 @@ TEST_P(Lanes, EveryOperatorRanksAndAlignmentGivesTheBitsOfTheCpu) {
 
 // As deep as a tree may be, and as many sources and targets as a call may have.
 TEST_P(Lanes, TheLargestCallsGiveTheBitsOfTheCpu) {
-  Case each{{GetParam(), Op::sum, true, 7}, {}, {}, {}, 70};
+  Case each{{GetParam(), Op::sum, true, 7}, {}, {}, {}, 35};
   for (int s = 0; s < 33; ++s) each.joins.push_back(s < 32 ? 0 : 32);  // leaning: 32 wait
   each.sources.resize(33);
   each.targets.resize(64);
