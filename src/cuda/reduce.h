@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <span>
 
+#include "cuda/stream.h"
 #include "reduce/reduce.h"
 
-struct CUstream_st;  // CUDA's; a cudaStream_t points to one
-
 namespace tutti::cuda {
-
-using Stream = CUstream_st*;  // nullptr: the default stream
 
 // What one call can take.
 inline constexpr std::size_t kMaxSources = 1024, kMaxTargets = 64;

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "cuda/device.h"
+#include "cuda/memory.h"
 #include "cuda/reduce.h"
+#include "cuda/stream.h"
 #include "tutti/error.h"
 
 namespace tutti::cuda {
@@ -11,6 +13,8 @@ namespace {
 constexpr const char* kReason =
     "this tutti was built without CUDA; build it where nvcc is found, with TUTTI_CUDA=ON to be told why it is not";
 
+[[noreturn]] void refuse() { throw Error(ErrorCode::unsupported, kReason); }
+
 }  // namespace
 
 std::string Devices::why_none() const { return kReason; }
@@ -18,7 +22,33 @@ std::string Devices::why_none() const { return kReason; }
 Devices find_devices() { return {{}, {kReason}}; }
 
 void reduce(const ReduceSpec&, std::span<const ReduceSource>, std::span<const ReduceTarget>, std::size_t, Stream) {
-  throw Error(ErrorCode::unsupported, fmt::format("reduce: {}", kReason));
+  refuse();
 }
+
+bool is_possible() { return false; }
+Location location_of(const void*) { return {}; }
+DeviceMemory::DeviceMemory(int, std::size_t) { refuse(); }
+DeviceMemory::~DeviceMemory() = default;
+Pinned::Pinned(std::byte*, std::size_t) : data_(nullptr) { refuse(); }
+Pinned::~Pinned() = default;
+
+Stream legacy_stream() { return nullptr; }
+OnDevice::OnDevice(int) { refuse(); }
+OnDevice::~OnDevice() = default;
+OwnStream::OwnStream(int device) : device_(device) { refuse(); }
+OwnStream::~OwnStream() = default;
+Event::Event(int device) : device_(device) { refuse(); }
+Event::~Event() = default;
+void Event::record(Stream) { refuse(); }
+bool Event::is_done() const { refuse(); }
+void Event::hold(Stream) const { refuse(); }
+void copy(std::byte*, const std::byte*, std::size_t, Stream) { refuse(); }
+void copy_rows(std::byte*, std::size_t, const std::byte*, std::size_t, std::size_t, std::size_t, Stream) { refuse(); }
+bool is_capturing(Stream) { refuse(); }
+Gate::Gate(int device) : device_(device) { refuse(); }
+Gate::~Gate() = default;
+void Gate::hold(Stream, std::uint32_t) { refuse(); }
+void Gate::open(std::uint32_t) { refuse(); }
+void Gate::open(std::uint32_t, Stream) { refuse(); }
 
 }  // namespace tutti::cuda

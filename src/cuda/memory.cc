@@ -1,0 +1,43 @@
+#include "cuda/memory.h"
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/check.h"
+#include "cuda/driver.h"
+#include "cuda/stream.h"
+
+namespace tutti::cuda {
+
+bool is_possible() { return driver() != nullptr; }
+
+Location location_of(const void* pointer) {
+  const Driver* const found = driver();
+  if (found == nullptr) return {};
+  unsigned type = 0, managed = 0;
+  int device = -1;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void* values[] = {&type, &managed, &device};
+  // A driver that was never started answers CUDA_ERROR_NOT_INITIALIZED: then nothing of it is there to point to.
+  if (found->pointer_get_attributes(3, wanted, values, reinterpret_cast<CUdeviceptr>(pointer)) != CUDA_SUCCESS)
+    return {};
+  if (managed != 0) return {MemoryKind::managed, device};
+  if (type == CU_MEMORYTYPE_DEVICE) return {MemoryKind::device, device};
+  if (type == CU_MEMORYTYPE_HOST) return {MemoryKind::pinned, device};
+  return {};
+}
+
+DeviceMemory::DeviceMemory(int device, std::size_t bytes) {
+  const OnDevice here(device);
+  void* data = nullptr;
+  check(cudaMalloc(&data, bytes == 0 ? 1 : bytes));
+  data_ = static_cast<std::byte*>(data);
+}
+DeviceMemory::~DeviceMemory() { cudaFree(data_); }
+
+Pinned::Pinned(std::byte* data, std::size_t bytes) : data_(data) {
+  check(cudaHostRegister(data, bytes, cudaHostRegisterPortable));
+}
+Pinned::~Pinned() { cudaHostUnregister(data_); }
+
+}  // namespace tutti::cuda

@@ -1,0 +1,50 @@
+// Where a pointer points, and memory that a GPU can reach. Includes nothing of CUDA's, and is there without it.
+#pragma once
+
+#include <cstddef>
+
+#include "tutti/types.h"
+
+namespace tutti::cuda {
+
+struct Location {
+  MemoryKind kind = MemoryKind::host;
+  int device = -1;  // that device and managed memory were allocated on, or pinned memory for; -1: of host memory
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+// Whether this process could come by device memory at all: whether a driver is installed. Starts nothing.
+bool is_possible();
+
+// As the driver knows it. Where this process has not started CUDA, all is host memory, and it stays unstarted.
+// Thread-safe. Throws nothing: what the driver does not know is host memory.
+Location location_of(const void* pointer);
+
+// Device memory of that device, aligned to 256 bytes. The destructor waits until the device is done with it.
+// Throws Error{system} where there is none left, Error{unsupported} in a build without CUDA.
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, std::size_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+};
+
+// While it lives, the host memory [data, data + bytes) is pinned, and every device copies from and to it at full speed.
+// data: a multiple of the page size. Throws as DeviceMemory does.
+class Pinned {
+ public:
+  Pinned(std::byte* data, std::size_t bytes);
+  ~Pinned();
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  std::byte* data_;
+};
+
+}  // namespace tutti::cuda

@@ -1,0 +1,107 @@
+#include "cuda/stream.h"
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+
+#include "cuda/check.h"
+#include "cuda/driver.h"
+#include "tutti/error.h"
+
+namespace tutti::cuda {
+namespace {
+
+void check_driver(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS)
+    throw Error(ErrorCode::system,
+                std::string("CUDA: ") + what + " was refused by the driver, error " + std::to_string(result));
+}
+
+}  // namespace
+
+Stream legacy_stream() { return cudaStreamLegacy; }
+
+OnDevice::OnDevice(int device) {
+  int current = -1;
+  check(cudaGetDevice(&current));
+  if (current == device) return;
+  check(cudaSetDevice(device));
+  before_ = current;
+}
+OnDevice::~OnDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
+
+OwnStream::OwnStream(int device) : device_(device) {
+  const OnDevice here(device);
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
+}
+OwnStream::~OwnStream() { cudaStreamDestroy(stream_); }
+
+Event::Event(int device) : device_(device) {
+  const OnDevice here(device);
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+}
+Event::~Event() { cudaEventDestroy(event_); }
+
+void Event::record(Stream stream) {
+  const OnDevice here(device_);
+  check(cudaEventRecord(event_, stream));
+}
+bool Event::is_done() const {
+  const cudaError_t state = cudaEventQuery(event_);
+  if (state == cudaErrorNotReady) return false;
+  check(state);
+  return true;
+}
+void Event::hold(Stream stream) const { check(cudaStreamWaitEvent(stream, event_, 0)); }
+
+void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+}
+
+void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
+               std::size_t row_bytes, std::size_t rows, Stream stream) {
+  if (row_bytes == 0 || rows == 0) return;
+  if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes))
+    return copy(to, from, row_bytes * rows, stream);
+  check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault, stream));
+}
+
+bool is_capturing(Stream stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+Gate::Gate(int device) : device_(device) {
+  const OnDevice here(device);
+  if (driver() == nullptr) throw Error(ErrorCode::unsupported, "CUDA: this driver cannot hold a stream for the host");
+  void* word = nullptr;
+  check(cudaHostAlloc(&word, sizeof *word_, cudaHostAllocPortable));
+  word_ = static_cast<std::uint32_t*>(word);
+  std::atomic_ref(*word_).store(0, std::memory_order_relaxed);
+}
+Gate::~Gate() {
+  // All numbers that were given out lie within half the circle ahead.
+  open(std::atomic_ref(*word_).load(std::memory_order_relaxed) + 0x7fffffff);
+  cudaFreeHost(word_);  // waits until no stream looks at it
+}
+
+void Gate::hold(Stream stream, std::uint32_t number) {
+  const OnDevice here(device_);
+  check_driver(
+      driver()->stream_wait_value(stream, reinterpret_cast<CUdeviceptr>(word_), number, CU_STREAM_WAIT_VALUE_GEQ),
+      "holding a stream");
+}
+void Gate::open(std::uint32_t number) { std::atomic_ref(*word_).store(number, std::memory_order_release); }
+void Gate::open(std::uint32_t number, Stream stream) {
+  const OnDevice here(device_);
+  check_driver(
+      driver()->stream_write_value(stream, reinterpret_cast<CUdeviceptr>(word_), number, CU_STREAM_WRITE_VALUE_DEFAULT),
+      "opening a gate");
+}
+
+}  // namespace tutti::cuda

@@ -1,0 +1,96 @@
+// Streams, events, copies, and the gates that hold a stream for the host. Includes nothing of CUDA's, and is there
+// without it: whatever makes something then throws Error{unsupported}. What CUDA refuses is Error{system}.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // CUDA's; a cudaStream_t points to one
+struct CUevent_st;
+
+namespace tutti::cuda {
+
+using Stream = CUstream_st*;  // nullptr: the current device's default stream
+
+// The default stream that waits for all others but those that were made not to (cudaStreamNonBlocking), and they for
+// it.
+Stream legacy_stream();
+
+// Makes `device` the calling thread's current one while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device);
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = -1;  // -1: nothing to restore
+};
+
+// A stream of that device, of the highest priority, which neither waits for the default stream nor is waited for.
+class OwnStream {
+ public:
+  explicit OwnStream(int device);
+  ~OwnStream();
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  Stream get() const { return stream_; }
+  int device() const { return device_; }
+
+ private:
+  int device_;
+  Stream stream_ = nullptr;
+};
+
+// A point in a stream.
+class Event {
+ public:
+  explicit Event(int device);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // What is on `stream` now; the stream is of the event's device.
+  void record(Stream stream);
+  // Whether all of that is done; true where nothing was recorded. Throws what failed before it on the device.
+  bool is_done() const;
+  // What comes on `stream`, of whatever device, waits for it.
+  void hold(Stream stream) const;
+
+ private:
+  int device_;
+  CUevent_st* event_ = nullptr;
+};
+
+// to[0, bytes) = from[0, bytes) on `stream`; either is memory of a device, or pinned, or managed. Returns at once.
+void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream);
+
+// The same of `rows` rows of `row_bytes` each, that begin `to_stride` and `from_stride` bytes apart.
+void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
+               std::size_t row_bytes, std::size_t rows, Stream stream);
+
+// Whether what is put on `stream` is being recorded into a graph, and not run.
+bool is_capturing(Stream stream);
+
+// Holds streams until the host lets them go on. No thread of the GPU waits: the front end does.
+class Gate {
+ public:
+  explicit Gate(int device);
+  ~Gate();  // opens for all
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  // What comes on `stream`, of this device, waits until the gate has been opened up to `number`. Numbers ascend from 1.
+  void hold(Stream stream, std::uint32_t number);
+  // Opens it up to `number`: for all that was held before, too.
+  void open(std::uint32_t number);
+  // The same when `stream` gets there.
+  void open(std::uint32_t number, Stream stream);
+
+ private:
+  int device_;
+  std::uint32_t* word_ = nullptr;  // pinned
+};
+
+}  // namespace tutti::cuda
