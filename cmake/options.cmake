@@ -1,6 +1,6 @@
 option(TUTTI_TESTS "Build the tests" ON)
 option(TUTTI_BENCH "Build the micro-benchmarks" ON)
-set(TUTTI_CUDA OFF CACHE STRING "Build the CUDA kernels: AUTO, ON or OFF. No collective uses them yet")
+set(TUTTI_CUDA AUTO CACHE STRING "Build what works on GPUs: AUTO, ON or OFF")
 set(TUTTI_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to hold machine code for, by compute capability: 90 is 9.0, an H100. PTX of the first serves later ones")
 set(TUTTI_VERBS AUTO CACHE STRING "Build the RDMA verbs transport: AUTO, ON or OFF")
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")

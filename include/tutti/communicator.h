@@ -23,20 +23,20 @@ class Request;
 class SymmetricMemory;
 }  // namespace runtime
 
-// A pointer and where it points. Host memory converts implicitly.
+// A pointer, and where it points: to memory of this process, of whatever kind. Pointers convert implicitly.
 struct ConstBuffer {
   ConstBuffer(const void* at) : data(at) {}
   ConstBuffer(const void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
   const void* data;
-  MemoryKind memory = MemoryKind::host;
-  int device = -1;
+  MemoryKind memory = MemoryKind::automatic;
+  int device = -1;  // of device and managed memory, as cudaSetDevice() takes it; -1: the driver is asked
 };
 struct Buffer {
   Buffer(void* at) : data(at) {}
   Buffer(void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
   operator ConstBuffer() const { return {data, memory, device}; }
   void* data;
-  MemoryKind memory = MemoryKind::host;
+  MemoryKind memory = MemoryKind::automatic;
   int device = -1;
 };
 
@@ -44,7 +44,12 @@ struct Buffer {
 struct CallOptions {
   Algorithm algorithm = Algorithm::automatic;
   Order order = Order::canonical;
-  void* stream = nullptr;  // a cudaStream_t; anything but nullptr is refused with Error{unsupported} at present
+  // A cudaStream_t: the call returns at once, comes after what the stream was given before, and what it is given later
+  // comes after the call. What fails then is thrown by the Work of a started call and by the communicator's next call;
+  // the stream goes on. nullptr: the call blocks (or is started), and comes after what the default stream of the
+  // buffers' devices was given before; other streams' work on them must be over. cudaStreamLegacy and
+  // cudaStreamPerThread name default streams here. A stream that is being captured is refused with Error{unsupported}.
+  void* stream = nullptr;
 };
 
 // A started operation. Movable; waits for the operation in its destructor (errors are then dropped).

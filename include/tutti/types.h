@@ -48,8 +48,9 @@ enum class Algorithm : std::uint8_t {
   hierarchical,
 };
 
-// Where a buffer lies. Only host memory is served at present; the others are refused with Error{unsupported}.
-enum class MemoryKind : std::uint8_t { host, pinned, device, managed };
+// Where a buffer lies. `automatic`: wherever the driver says, which takes a call some 100 ns in a process that uses
+// CUDA.
+enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
 std::size_t size_of(DType dtype);               // bytes of one element
 std::size_t accumulation_size_of(DType dtype);  // bytes of one partial result: 4 for 16-bit floats, else size_of

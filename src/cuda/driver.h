@@ -7,6 +7,8 @@ namespace tutti::cuda {
 
 struct Driver {
   decltype(&cuPointerGetAttributes) pointer_get_attributes;
+  decltype(&cuCtxGetCurrent) ctx_get_current;
+  decltype(&cuCtxSetCurrent) ctx_set_current;
   decltype(&cuStreamWaitValue32) stream_wait_value;
   decltype(&cuStreamWriteValue32) stream_write_value;
 };

@@ -21,15 +21,22 @@ void check_driver(CUresult result, const char* what) {
 
 Stream legacy_stream() { return cudaStreamLegacy; }
 
+int current_device() {
+  int device = -1;
+  check(cudaGetDevice(&device));
+  return device;
+}
+
+// A thread that has never used a device has device 0 by name only. Setting that, to restore it, would make a context
+// there, of hundreds of megabytes.
 OnDevice::OnDevice(int device) {
-  int current = -1;
-  check(cudaGetDevice(&current));
-  if (current == device) return;
+  if (driver() == nullptr || driver()->ctx_get_current(&before_) != CUDA_SUCCESS) before_ = nullptr;
+  if (before_ != nullptr && current_device() == device) return;
   check(cudaSetDevice(device));
-  before_ = current;
+  changed_ = true;
 }
 OnDevice::~OnDevice() {
-  if (before_ >= 0) cudaSetDevice(before_);
+  if (changed_ && driver() != nullptr) driver()->ctx_set_current(before_);
 }
 
 OwnStream::OwnStream(int device) : device_(device) {

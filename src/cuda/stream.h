@@ -7,6 +7,7 @@
 
 struct CUstream_st;  // CUDA's; a cudaStream_t points to one
 struct CUevent_st;
+struct CUctx_st;
 
 namespace tutti::cuda {
 
@@ -16,7 +17,10 @@ using Stream = CUstream_st*;  // nullptr: the current device's default stream
 // it.
 Stream legacy_stream();
 
-// Makes `device` the calling thread's current one while it lives.
+// The calling thread's, as cudaGetDevice() has it.
+int current_device();
+
+// Makes `device` the calling thread's current one while it lives. No other device is touched for it.
 class OnDevice {
  public:
   explicit OnDevice(int device);
@@ -25,7 +29,8 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int before_ = -1;  // -1: nothing to restore
+  CUctx_st* before_ = nullptr;  // the context to restore, which may be none
+  bool changed_ = false;
 };
 
 // A stream of that device, of the highest priority, which neither waits for the default stream nor is waited for.

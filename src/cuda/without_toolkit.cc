@@ -33,6 +33,7 @@ Pinned::Pinned(std::byte*, std::size_t) : data_(nullptr) { refuse(); }
 Pinned::~Pinned() = default;
 
 Stream legacy_stream() { return nullptr; }
+int current_device() { refuse(); }
 OnDevice::OnDevice(int) { refuse(); }
 OnDevice::~OnDevice() = default;
 OwnStream::OwnStream(int device) : device_(device) { refuse(); }

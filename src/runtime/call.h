@@ -23,7 +23,6 @@ struct Ask {
   std::uint8_t flags = 0;
   int root = 0;
   std::uint64_t count = 0;
-  void* stream = nullptr;
   friend bool operator==(const Ask&, const Ask&) = default;
 };
 

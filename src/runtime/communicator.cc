@@ -65,8 +65,14 @@ Registration::~Registration() = default;
 
 Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
-Communicator& Communicator::operator=(Communicator&&) noexcept = default;
-Communicator::~Communicator() = default;
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  Communicator(std::move(*this));  // leaves what was here
+  group_ = std::move(other.group_);
+  return *this;
+}
+Communicator::~Communicator() {
+  if (group_ != nullptr) group_->drain();
+}
 
 Communicator Communicator::from_env() { return join(Settings::from_env()); }
 Communicator Communicator::join(const Settings& settings) {
@@ -82,6 +88,7 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
     throw Error(ErrorCode::invalid_argument,
                 "run_threads: " + std::to_string(ranks) + " ranks; there must be at least one");
   const auto store = make_memory_store();
+  const auto place = std::make_shared<runtime::MeetingPlace>();
   const auto hub = transport == "inproc" ? std::make_shared<inproc::Hub>() : nullptr;
   std::mutex mutex;
   std::exception_ptr first;
@@ -91,7 +98,7 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
       settings.rank = rank;
       settings.size = ranks;
       settings.transport = hub != nullptr ? "auto" : transport;
-      Communicator world(make_world(Job::join(settings, store.get(), hub)));
+      Communicator world(make_world(Job::join(settings, store.get(), hub, place)));
       try {
         body(world);
       } catch (...) {
@@ -153,48 +160,49 @@ Ask ask(Collective collective, std::size_t count, DType dtype, Op op, int root, 
           .order = options.order,
           .algorithm = options.algorithm,
           .root = root,
-          .count = count,
-          .stream = options.stream};
+          .count = count};
 }
 
 }  // namespace
 
 void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  group_->run(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out);
+  group_->run(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream);
 }
 void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out);
+  group_->run(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream);
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out);
+  group_->run(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream);
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer);
+  group_->run(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream);
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr);
+  group_->run(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
 }
 
 Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                     const CallOptions& options) {
-  return Work(group_->start(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out));
+  return Work(group_->start(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream));
 }
 Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out));
+  return Work(group_->start(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out));
+  return Work(group_->start(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
-  return Work(group_->start(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer));
+  return Work(
+      group_->start(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
-  return Work(group_->start(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr));
+  return Work(
+      group_->start(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream));
 }
 
 }  // namespace tutti

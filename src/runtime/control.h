@@ -32,6 +32,7 @@ struct Member {
   std::string processors;  // those it may run on, as topology::to_bits() writes them
   std::int32_t share = 0;  // as topology::processor_share()
   std::string no_verbs;    // why it cannot use RDMA verbs; empty if it can
+  bool sees_gpus = false;  // a driver for GPUs is installed there
 };
 
 enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or TCP
@@ -82,11 +83,13 @@ class CallHistory {
   std::atomic<std::uint32_t> entered_{0}, completed_{0};
 };
 
-// What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only no_verbs.
+// What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only what a
+// Member has too.
 struct Announcement {
   std::string text;      // at most kMostAnnouncedBytes; every rank has the same
   std::string trouble;   // if not empty: why there can be no job; every rank is refused with it, once all have come
   std::string no_verbs;  // Member::no_verbs
+  bool sees_gpus = false;
 };
 inline constexpr std::size_t kMostAnnouncedBytes = 256 << 10;
 

@@ -37,23 +37,70 @@ std::string seconds(Patience::Clock::duration time) {
 // ------------------------------------------------------------------------------------------------------------
 
 void Group::make_ready(const Plan& plan) {
-  if (plan.scratch_bytes > 0 && (scratch_ == nullptr || scratch_->bytes() < plan.scratch_bytes)) {
+  for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
+    if (part == nullptr) continue;
+    workspace_.fit(*part);
+    if (part->scratch_bytes == 0 || (scratch_ != nullptr && scratch_->bytes() >= part->scratch_bytes)) continue;
     scratch_.reset();
-    scratch_ = job_->allocate(plan.scratch_bytes);
+    scratch_ = job_->allocate(part->scratch_bytes);
     workspace_.scratch = scratch_->data();
   }
-  workspace_.fit(plan);
   for (const int peer : plan.peers)
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
   ready_plan_ = &plan;
 }
 
-inline void Group::begin(Request& request) {
+inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_) make_ready(*request.plan);
+  history_->entered(request.sequence, request.tag());
+  request.entered = true;
+  if (place_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) attend(request);
+}
+
+// Who has no device memory says so, and goes on.
+void Group::attend(Request& request) try {
   const Tag tag = request.tag();
-  history_->entered(request.sequence, tag);
-  request.operation.start(*request.plan, tag, links_, workspace_, request.input, request.output);
+  request.attendance = place_->attend(id_, request.sequence, size(), rank_,
+                                      request.passage == nullptr ? Guest{.tag = tag} : request.passage->guest(tag));
+} catch (TagMismatch& mismatch) {
+  mismatch.peer = members_[mismatch.peer];
+  throw;
+}
+
+// False as long as it is not known how the call is done, or it is under way on the device.
+bool Group::has_met(Request& request) {
+  using State = MeetingPlace::State;
+  const State state = request.attendance->state();
+  const bool here = state == State::apart || (state == State::together && request.attendance->is_done());
+  if (!on_device(request, here)) return false;
+  if (state == State::together) request.part = request.plan->parts;
+  request.attendance.reset();
+  return true;
+}
+
+// False while its input is not there.
+inline bool Group::begin_part(Request& request) {
+  const std::size_t part = request.part, offset = part * request.plan->row_bytes;
+  const std::byte* input = request.input + offset;
+  std::byte* output = request.output + offset;
+  if (request.passage != nullptr) {
+    if (!on_device(request, request.passage->fetch(part))) return false;
+    input = request.passage->input(part);
+    output = request.passage->output(part);
+  }
+  request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
   request.begun = true;
+  return true;
+}
+
+// Whether what the device was to do is done; keeps account of who waits for that.
+bool Group::on_device(Request& request, bool done) {
+  if (request.waits_device == done) {
+    request.waits_device = !done;
+    job_->watch_devices(done ? -1 : 1);
+    ++moves_;
+  }
+  return done;
 }
 
 void Group::complete_current() {
@@ -64,7 +111,10 @@ void Group::complete_current() {
 }
 
 void Group::finish(Request& request) {
+  on_device(request, true);
+  request.attendance.reset();
   request.over = true;
+  if (request.passage != nullptr) request.passage->let_go();
   if (request.sleeps) job_->wake();
 }
 
@@ -76,7 +126,7 @@ void Group::advance() {
         current_ = queue_.front();
         queue_.pop_front();
       }
-      if (!current_->begun) begin(*current_);
+      if (!current_->entered) enter(*current_);
       if (!take_turn()) return;
       complete_current();
     }
@@ -100,8 +150,24 @@ void Group::advance() {
 }
 
 bool Group::take_turn() {
-  const Job::Turn turn(*job_);
-  return current_->operation.advance();
+  Request& request = *current_;
+  if (request.attendance != nullptr && !has_met(request)) return false;
+  for (; request.part < request.plan->parts; ++request.part) {
+    if (!request.begun && !begin_part(request)) return false;
+    {
+      const Job::Turn turn(*job_);
+      if (!request.operation.advance()) return false;
+    }
+    request.begun = false;
+    if (request.passage != nullptr) request.passage->deliver(request.part);
+  }
+  return request.passage == nullptr || on_device(request, request.passage->is_delivered());
+}
+
+// Whether no device touches the request's memory any more.
+bool Group::is_quiet(Request& request) {
+  const bool met = request.attendance == nullptr || request.attendance->withdraw();
+  return met && (request.passage == nullptr || request.passage->is_quiet());
 }
 
 // The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
@@ -110,8 +176,10 @@ void Group::give_up() {
   bool ours = true;
   for (Link& link : links_)
     if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
-  if (!ours && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
+  const bool quiet = current_ == nullptr || is_quiet(*current_);
+  if (!(ours && quiet) && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
   if (!ours) job_->keep_memory();
+  if (!quiet) static_cast<void>(staging_.release());  // a device that does not come to its work may do so yet
   if (current_ != nullptr) queue_.push_front(current_);
   current_ = nullptr;
   for (Request* request : queue_) {
@@ -191,7 +259,9 @@ void Group::watch(Patience::Clock::time_point now) {
   vigil_.looked = now;
   const auto waited = vigil_.waited;
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
-  const int peer = current_->operation.waiting_for();
+  const int missing = current_->attendance == nullptr ? -1 : current_->attendance->missing();
+  if (current_->waits_device && missing < 0) return watch_device();
+  const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
   if (peer < 0) return;
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
@@ -214,6 +284,19 @@ void Group::watch(Patience::Clock::time_point now) {
     vigil_.warned = true;
     std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(),
                  seconds(waited).c_str());
+  }
+}
+
+void Group::watch_device() {
+  const Settings& settings = job_->settings();
+  const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
+                           ": what it was given before is not done";
+  if (vigil_.waited > settings.timeout) {
+    abort({ErrorCode::timeout, rank_, what + " after " + seconds(vigil_.waited) + " (TUTTI_TIMEOUT)"});
+  } else if (vigil_.waited > settings.warn_after && !vigil_.warned) {
+    vigil_.warned = true;
+    std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, what.c_str(),
+                 seconds(vigil_.waited).c_str());
   }
 }
 

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/device.h"
+
 namespace tutti::runtime {
 namespace {
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 constexpr std::size_t kMostPlans = 512;
+// Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
+// them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
+constexpr std::size_t kPartBytes = 8 << 20;
 
 Layout layout_of(const Job& job, const std::vector<int>& members) {
   Layout layout = Layout::of(static_cast<int>(members.size()));
@@ -22,8 +27,6 @@ std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_
 
 [[noreturn]] void refuse_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::string what(to_string(plan.call.collective));
-  if (input.memory != MemoryKind::host || output.memory != MemoryKind::host)
-    throw Error(ErrorCode::unsupported, what + ": only host memory is served by this build");
   if (input.data == nullptr || output.data == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 what + ": a buffer is null though count is " + std::to_string(plan.call.count));
@@ -34,12 +37,26 @@ std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_
 
 void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::uintptr_t in = address_of(input), out = address_of(output);
-  const bool host = input.memory == MemoryKind::host && output.memory == MemoryKind::host;
-  if (host && plan.input_bytes == 0) return;
+  if (plan.input_bytes == 0) return;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
-  if (!host || in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
     refuse_buffers(plan, input, output);
+}
+
+bool is_of_device(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+
+// What the caller does not say of its buffers, the driver is asked.
+Side side_of(ConstBuffer buffer) {
+  Side side{.data = static_cast<std::byte*>(const_cast<void*>(buffer.data)), .device = buffer.device};
+  MemoryKind kind = buffer.memory;
+  if (kind == MemoryKind::automatic || (is_of_device(kind) && buffer.device < 0)) {
+    const cuda::Location location = cuda::location_of(buffer.data);
+    kind = location.kind;
+    side.device = location.device;
+  }
+  side.staged = is_of_device(kind);
+  return side;
 }
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser (Steele, Lea, Flood 2014)
@@ -58,6 +75,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       layout_(layout_of(*job_, members_)),
       chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
+      place_(size() <= kMostGuests ? job_->meeting_place(size()) : nullptr),
       history_(std::make_shared<CallHistory>()) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
@@ -101,8 +119,6 @@ Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, O
 // The call with its algorithm chosen and its number to come.
 Call Group::resolve(const Ask& ask) const {
   const std::string what(to_string(ask.collective));
-  if (ask.stream != nullptr)
-    throw Error(ErrorCode::unsupported, what + ": streams need CUDA, which this build does not serve");
   if (ask.count >= kMostElements / static_cast<std::uint64_t>(size()))
     throw Error(ErrorCode::invalid_argument,
                 what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
@@ -129,35 +145,75 @@ Call Group::resolve(const Ask& ask) const {
   return call;
 }
 
-const Plan& Group::plan_for(const Ask& ask) {
+// Where any rank may have device memory, all cut long calls alike, so that what passes through the host can overlap.
+const Plan& Group::plan_for(const Ask& ask, bool packed) {
   const Call call = resolve(ask);
-  if (plans_.size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
-    plans_.clear();
+  if (plans_[0].size() + plans_[1].size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
+    for (auto& plans : plans_) plans.clear();
     last_plan_ = ready_plan_ = nullptr;
   }
-  auto& plan = plans_[call.pack().word];
+  auto& plan = plans_[packed ? 1 : 0][call.pack().word];
   if (plan == nullptr) {
+    const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
+    // Parts of another partition would add up in another order where that is not the canonical one.
+    const Cut cut{.part_bytes = job_->has_gpus() && entry.canonical ? kPartBytes : 0, .packed = packed};
     const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
-    const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes, call.order);
-    plan =
-        make_plan(call, *find_algorithm(call.collective, call.algorithm), rank_, layout_, chunks, job_->cache_bytes());
+    const int chunks = chooser_.chunks(call.collective, call.algorithm,
+                                       cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
+    plan = make_plan(call, entry, rank_, layout_, chunks, job_->cache_bytes(), cut);
   }
   last_ask_ = ask;
+  last_packed_ = packed;
   last_plan_ = plan.get();
   return *plan;
 }
 
-inline const Plan& Group::admit(const Ask& ask, ConstBuffer input, Buffer output) {
-  const Plan& plan = last_plan_ != nullptr && ask == last_ask_ ? *last_plan_ : plan_for(ask);
+// In the usual case there is nothing about devices to find out.
+inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  Side in, out;
+  const bool looks =
+      job_->sees_gpus() || stream != nullptr || is_of_device(input.memory) || is_of_device(output.memory);
+  if (looks) look_at_buffers(ask, input, output, stream, in, out);
+  const bool packed = in.staged || out.staged;
+  const Plan& plan =
+      last_plan_ != nullptr && ask == last_ask_ && packed == last_packed_ ? *last_plan_ : plan_for(ask, packed);
   check_buffers(plan, input, output);
   if (has_failed()) throw_failure(nullptr);
-  return plan;
+  request.plan = &plan;
+  request.input = static_cast<const std::byte*>(input.data);
+  request.output = static_cast<std::byte*>(output.data);
+  if (packed || stream != nullptr) {
+    if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
+    request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
+    request.passage->hold_stream();
+  }
+  request.sequence = ++sequence_;
 }
 
-void Group::run(const Ask& ask, ConstBuffer input, Buffer output) {
+void Group::look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const {
+  const std::string what(to_string(ask.collective));
+  if (!job_->sees_gpus())
+    throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
+                                            cuda::find_devices().why_none());
+  if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
+    throw Error(ErrorCode::unsupported,
+                what + ": its stream is being captured into a graph, where no rank can meet another");
+  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return;
+  in = side_of(input);
+  out = side_of(output);
+  if (ask.collective != Collective::broadcast) return;
+  in.moves = rank_ == ask.root;
+  out.moves = rank_ != ask.root;
+}
+
+void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  if (stream != nullptr) {
+    start(ask, input, output, stream);
+    return;
+  }
   Job::Lock lock(*job_);
-  const Plan& plan = admit(ask, input, output);
-  Request request(plan, ++sequence_, input, output);
+  Request request;
+  admit(request, ask, input, output, nullptr);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -172,15 +228,23 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output) {
   if (request.error) throw Error(*request.error);
 }
 
-std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output) {
+std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
   Job::Lock lock(*job_);
-  const Plan& plan = admit(ask, input, output);
-  auto request = std::make_shared<Request>(plan, ++sequence_, input, output);
+  auto request = std::make_shared<Request>();
+  admit(*request, ask, input, output, stream);
   request->group = shared_from_this();
   queue_.push_back(request.get());
   const FloatEnvironment environment;
   advance();
+  if (stream != nullptr) {
+    on_streams_ = true;
+    job_->progress().drive(request);
+  }
   return request;
+}
+
+void Group::drain() {
+  if (on_streams_) job_->progress().drain(*this);
 }
 
 bool Group::test(Request& request) {

@@ -19,6 +19,7 @@
 #include "runtime/operation.h"
 #include "runtime/patience.h"
 #include "runtime/plan.h"
+#include "runtime/staging.h"
 #include "schedule/layout.h"
 #include "tutti/communicator.h"
 
@@ -34,21 +35,20 @@ struct Failure {
 // A call that has been made: waiting for its turn, running, or over.
 class Request {
  public:
-  Request(const Plan& plan, std::uint32_t sequence, ConstBuffer input, Buffer output)
-      : plan(&plan),
-        sequence(sequence),
-        input(static_cast<const std::byte*>(input.data)),
-        output(static_cast<std::byte*>(output.data)) {}
-
   Tag tag() const { return Call::numbered(plan->tag, sequence); }
   Call call() const { return Call::unpack(tag()); }
 
-  const Plan* plan;
-  std::uint32_t sequence;  // of the communicator's calls, from 1
-  const std::byte* input;
-  std::byte* output;
-  Operation operation;
-  bool begun = false;
+  const Plan* plan = nullptr;
+  std::uint32_t sequence = 0;  // of the communicator's calls, from 1
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::unique_ptr<Passage> passage;                      // where a device or a stream has a part in it
+  std::unique_ptr<MeetingPlace::Attendance> attendance;  // while it is not known to be done by messages
+  Operation operation;                                   // of the part that is under way
+  std::size_t part = 0;
+  bool entered = false;
+  bool begun = false;         // the part
+  bool waits_device = false;  // what advance() could not go on without
   bool over = false;
   bool sleeps = false;  // somebody sleeps until it is over
   std::optional<Error> error;
@@ -70,14 +70,16 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::shared_ptr<Job>& shared_job() { return job_; }
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
 
-  // Throw Error{invalid_argument, unsupported} before anything is sent.
-  void run(const Ask& ask, ConstBuffer input, Buffer output);
-  std::shared_ptr<Request> start(const Ask& ask, ConstBuffer input, Buffer output);
+  // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
+  void run(const Ask& ask, ConstBuffer input, Buffer output, void* stream = nullptr);
+  std::shared_ptr<Request> start(const Ask& ask, ConstBuffer input, Buffer output, void* stream = nullptr);
   bool test(Request& request);
   void wait(Request& request);
 
   std::shared_ptr<Group> split(int color, int key);
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes);
+  // Waits for what was put on streams: no thread but the caller's own holds the communicator from then on.
+  void drain();
 
   // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
   void fail(Failure failure);
@@ -91,14 +93,21 @@ class Group : public std::enable_shared_from_this<Group> {
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
-  const Plan& admit(const Ask& ask, ConstBuffer input, Buffer output);
+  void admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream);
+  void look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const;
   Call resolve(const Ask& ask) const;
-  const Plan& plan_for(const Ask& ask);
+  const Plan& plan_for(const Ask& ask, bool packed);
   void make_ready(const Plan& plan);
-  void begin(Request& request);
+  void enter(Request& request);
+  void attend(Request& request);
+  bool has_met(Request& request);
+  bool begin_part(Request& request);
+  bool on_device(Request& request, bool done);
+  static bool is_quiet(Request& request);
   void complete_current();
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
+  void watch_device();
   bool is_cut_off();
   bool take_turn();
   void give_up();
@@ -123,9 +132,13 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<Link> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_;
+  MeetingPlace* const place_;         // of ranks in one process; nullptr: no device, or too many ranks
+  std::unique_ptr<Staging> staging_;  // once a call has had a passage
+  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_plan_ = nullptr;
-  Ask last_ask_;                      // that it is for
+  Ask last_ask_;  // that it is for
+  bool last_packed_ = false;
+  bool on_streams_ = false;           // calls have been put there
   const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
   Request* current_ = nullptr;
   std::deque<Request*> queue_;

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "cuda/memory.h"
 #include "runtime/choose_text.h"
 #include "runtime/env.h"
 #include "runtime/group.h"
@@ -22,6 +23,7 @@ namespace {
 static_assert(2 * kMostChunks <= shm::kPosts);
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
+constexpr std::chrono::microseconds kBetweenLooksAtDevices{50};
 constexpr int kMostYields = 1000;
 constexpr std::size_t kMostReason = 1000;  // bytes of why a rank cannot use verbs
 constexpr std::size_t kMostTriedOut = 32;  // peers, before verbs is used unasked
@@ -67,12 +69,16 @@ SymmetricMemory::~SymmetricMemory() {
 // --- joining
 // ------------------------------------------------------------------------------------------------------------
 
-Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub)
-    : settings_(settings), left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
+Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place)
+    : settings_(settings),
+      is_threads_(place != nullptr),
+      place_(is_threads_ ? std::move(place) : std::make_shared<MeetingPlace>()),
+      left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
   if (hub != nullptr) inproc_ = std::make_unique<inproc::Transport>(std::move(hub), sleeper_);
 }
 
-std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub) {
+std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
+                               std::shared_ptr<MeetingPlace> place) {
   // A rank beyond the size goes on to join, so that rank 0 can tell the others too.
   if (settings.size < 1 || settings.rank < 0 || (settings.size == 1 && settings.rank > 0))
     throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " +
@@ -80,9 +86,10 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   if (!is_transport(settings.transport))
     throw Error(ErrorCode::invalid_argument,
                 "transport \"" + settings.transport + "\": must be auto, shm, tcp or verbs");
-  std::shared_ptr<Job> job(new Job(settings, std::move(hub)));
+  std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(place)));
   Announcement announcement = table_to_announce(settings);
   announcement.no_verbs = job->open_verbs();
+  announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
   job->control_ = Control::join(settings, store, std::move(announcement));
   const std::string& announced = job->control_->announced();
   job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
@@ -136,6 +143,7 @@ void Job::find_hosts() {
       places.push_back({topology::from_bits(member.processors), member.share});
   const auto neighbours = static_cast<int>(places.size());
   crowded_ = topology::must_share(places);
+  has_gpus_ = std::ranges::any_of(control_->members(), &Member::sees_gpus);
   const std::size_t cache_bytes = topology::largest_cache_bytes(topology::allowed_processors().front());
   cache_bytes_ = cache_bytes > 0 ? cache_bytes : kUsualCacheBytes;
   lender_ = inproc_.get();
@@ -153,7 +161,15 @@ void Job::find_hosts() {
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }
 
-Job::~Job() { control_.reset(); }
+Job::~Job() {
+  progress_.reset();
+  control_.reset();
+}
+
+Progress& Job::progress() {
+  if (progress_ == nullptr) progress_ = std::make_unique<Progress>();
+  return *progress_;
+}
 
 Transport& Job::transport_to(int peer) {
   if (inproc_ != nullptr) return *inproc_;
@@ -281,7 +297,7 @@ void Job::sleep(Lock& lock, const Request& request) {
   advance_all();
   if (request.over || moves() != moved_before) return;
   lock.lock_.unlock();
-  sleeper_.sleep(kLongestSleep);
+  sleeper_.sleep(on_devices_ > 0 ? kBetweenLooksAtDevices : kLongestSleep);
   lock.take();
 }
 

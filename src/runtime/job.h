@@ -16,6 +16,8 @@
 #include "runtime/biased_mutex.h"
 #include "runtime/choose.h"
 #include "runtime/control.h"
+#include "runtime/meeting.h"
+#include "runtime/progress.h"
 #include "transport/inproc/hub.h"
 #include "transport/inproc/transport.h"
 #include "transport/shm/transport.h"
@@ -55,7 +57,9 @@ class SymmetricMemory {
 class Job {
  public:
   // Blocks until all ranks have joined. `hub` makes it a job of threads over inproc. Throws Error.
-  static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr);
+  // `place` says that all ranks are threads of this process, to which it is given.
+  static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr,
+                                   std::shared_ptr<MeetingPlace> place = nullptr);
   ~Job();
 
   int rank() const { return settings_.rank; }
@@ -69,6 +73,15 @@ class Job {
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   shm::Transport* shm() const { return shm_.get(); }
   verbs::Transport* verbs() const { return verbs_.get(); }
+  // Whether this rank, and whether any rank of the job, could come by device memory.
+  bool sees_gpus() const { return sees_gpus_; }
+  bool has_gpus() const { return has_gpus_; }
+  // Where ranks of this process meet that have device memory; nullptr where a communicator has others, too.
+  MeetingPlace* meeting_place(int members) const {
+    return sees_gpus_ && (is_threads_ || members == 1) ? place_.get() : nullptr;
+  }
+  // Made when first asked for. Under the engine's lock.
+  Progress& progress();
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;
   // A peer did not say that it leaves this rank's symmetric memory alone: none of it is used again.
   void keep_memory() {
@@ -117,6 +130,8 @@ class Job {
   void add(Group& group);
   void remove(Group& group);
   void advance_all();  // under the lock
+  // Calls that wait for a device, which rings nobody: sleeps are short then. Under the lock.
+  void watch_devices(int more) { on_devices_ += more; }
   // Sleeps until a transport has news, after one more advance_all() that moved nothing and did not end `request`. Under
   // the lock, released meanwhile.
   void sleep(Lock& lock, const Request& request);
@@ -127,7 +142,7 @@ class Job {
   void ring() { sleeper_.ring(); }
 
  private:
-  Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub);
+  Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place);
   std::string open_verbs();
   void find_hosts();
   void find_fabric();
@@ -160,6 +175,9 @@ class Job {
   Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
   std::vector<int> host_;
   bool crowded_ = false;
+  bool sees_gpus_ = false, has_gpus_ = false;
+  const bool is_threads_;
+  const std::shared_ptr<MeetingPlace> place_;
   std::size_t cache_bytes_ = 0;
   std::vector<bool> by_verbs_;  // peers that are reached so
   std::unique_ptr<std::atomic<bool>[]> left_;
@@ -169,6 +187,7 @@ class Job {
   std::atomic<int> wanting_{0};         // threads that want the engine
   std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
   bool asleep_ = false;
+  int on_devices_ = 0;
   std::mutex news_mutex_;         // taken inside the engine's lock
   std::uint64_t wakes_ = 0;       // written under both, read under either
   std::condition_variable news_;  // it has grown
@@ -177,7 +196,8 @@ class Job {
   std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
 
-  std::unique_ptr<Control> control_;  // last: its thread calls into the above
+  std::unique_ptr<Control> control_;  // behind the above: its thread calls into it
+  std::unique_ptr<Progress> progress_;
 };
 
 }  // namespace tutti::runtime

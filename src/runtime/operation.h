@@ -33,14 +33,15 @@ struct Workspace {
 // A resumable state machine over a plan's steps. Not thread-safe: the engine's lock is held around advance().
 class Operation {
  public:
-  // Once. The plan, links and workspace, which fits the plan, must outlive it. `links` is indexed by rank of the
-  // communicator.
+  // At first, and for another plan once advance() has returned true. The plan, links and workspace, which fits the
+  // plan, must outlive it. `links` is indexed by rank of the communicator.
   void start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
              std::byte* output) {
     plan_ = &plan;
     tag_ = tag;
     links_ = links;
     workspace_ = &workspace;
+    next_ = returned_ = 0;
     base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input) - plan.input_bias;
     base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output) - plan.output_bias;
     base_[static_cast<int>(Space::scratch)] = reinterpret_cast<std::uintptr_t>(workspace.scratch);

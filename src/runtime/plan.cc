@@ -22,8 +22,12 @@ bool outgrows(std::size_t bytes, std::size_t cache_bytes) { return bytes > cache
 // Byte offsets of regions, by space.
 class Places {
  public:
-  Places(const Schedule& schedule, const Partition& partition, DType dtype)
-      : partition_(partition), element_(size_of(dtype)), accumulation_(accumulation_size_of(dtype)) {
+  // stride: elements from one exact slice to the next, as the buffers have them.
+  Places(const Schedule& schedule, const Partition& partition, DType dtype, std::size_t stride)
+      : partition_(partition),
+        element_(size_of(dtype)),
+        accumulation_(accumulation_size_of(dtype)),
+        gap_(schedule.exact_slices ? stride - partition.count / partition.slices : 0) {
     std::size_t longest = 0;
     for (int s = 0; s < schedule.slices; ++s)
       for (int c = 0; c < schedule.chunks; ++c) longest = std::max(longest, partition.chunk(s, c).size());
@@ -38,12 +42,13 @@ class Places {
 
   std::size_t offset(const Region& region) const {
     if (region.space == Space::scratch) return (region.row * chunks_ + region.chunk) * scratch_cell_;
-    return (region.row * partition_.count + range(region).begin) * element_;
+    return (region.row * partition_.count + range(region).begin + region.slice * gap_) * element_;
   }
 
  private:
   const Partition& partition_;
   std::size_t element_, accumulation_, chunks_;
+  std::size_t gap_;           // elements between one slice and the next
   std::size_t scratch_cell_;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
 };
 
@@ -179,31 +184,48 @@ std::size_t total_count(const Call& call, int ranks) {
   return parts ? call.count * static_cast<std::size_t>(ranks) : call.count;
 }
 
-std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes) {
-  const std::size_t total = total_count(call, layout.ranks());
+namespace {
+
+// What is known of the caller's buffers, and of those that a part of `count` elements works in, where rows begin
+// `stride` elements apart.
+void describe_buffers(Plan& plan, int rank, int ranks, std::size_t count, std::size_t stride) {
+  const Call& call = plan.call;
+  const std::size_t element = size_of(call.dtype), own = static_cast<std::size_t>(rank);
+  plan.alignment = element;
+  plan.input_bytes = plan.output_bytes = total_count(call, ranks) * element;
+  plan.row_bytes = count * element;
+  plan.whole_row_bytes = call.count * element;
+  if (call.collective == Collective::all_gather) {
+    plan.input_bias = own * stride * element;
+    plan.input_bytes = call.count * element;
+    plan.in_place = -static_cast<std::ptrdiff_t>(own * call.count * element);
+    plan.output_rows = static_cast<std::size_t>(ranks);
+  }
+  if (call.collective == Collective::reduce_scatter) {
+    plan.output_bias = own * stride * element;
+    plan.output_bytes = call.count * element;
+    plan.in_place = static_cast<std::ptrdiff_t>(own * call.count * element);
+    plan.input_rows = static_cast<std::size_t>(ranks);
+  }
+}
+
+// The plan of a part of `count` elements.
+std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
+                                int chunks, std::size_t cache_bytes, std::size_t count, std::size_t stride) {
+  Call of_part = call;
+  of_part.count = count;
+  const std::size_t total = total_count(of_part, layout.ranks());
   const Message message{.root = call.root, .chunks = entry.pipelined ? chunks : 1};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
-  const Places places(schedule, partition, call.dtype);
+  const Places places(schedule, partition, call.dtype, stride);
 
   auto plan = std::make_unique<Plan>();
   plan->call = call;
   plan->tag = call.pack();
+  plan->canonical = entry.canonical;
   plan->scratch_bytes = schedule.scratch_rows * places.scratch_row_bytes();
-  const std::size_t own = partition.slice(schedule.slices > rank ? rank : 0).begin * size_of(call.dtype);
-  plan->input_bytes = plan->output_bytes = total * size_of(call.dtype);
-  plan->alignment = size_of(call.dtype);
-  if (call.collective == Collective::all_gather) {
-    plan->input_bias = own;
-    plan->input_bytes = call.count * size_of(call.dtype);
-    plan->in_place = -static_cast<std::ptrdiff_t>(own);
-  }
-  if (call.collective == Collective::reduce_scatter) {
-    plan->output_bias = own;
-    plan->output_bytes = call.count * size_of(call.dtype);
-    plan->in_place = static_cast<std::ptrdiff_t>(own);
-  }
+  describe_buffers(*plan, rank, layout.ranks(), count, stride);
 
   for (const Step& step : schedule.steps) {
     require_one_message_a_peer(schedule.sources_of(step));
@@ -236,6 +258,31 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
   if (outgrows(total * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(*plan);
   make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
+  return plan;
+}
+
+// Elements of the call's count that a part has: of a multiple of what lines and 16-byte accesses want.
+std::size_t count_of_part(const Call& call, int ranks, const Cut& cut) {
+  const std::size_t bytes = total_count(call, ranks) * size_of(call.dtype);
+  if (cut.part_bytes == 0 || bytes <= cut.part_bytes) return call.count;
+  const std::size_t parts = (bytes + cut.part_bytes - 1) / cut.part_bytes;
+  constexpr std::size_t kGrain = kLineBytes;
+  return std::min<std::size_t>(call.count, ((call.count + parts - 1) / parts + kGrain - 1) / kGrain * kGrain);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
+                                int chunks, std::size_t cache_bytes, const Cut& cut) {
+  const std::size_t count = count_of_part(call, layout.ranks(), cut);
+  const auto part = [&](std::size_t elements) {
+    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut.packed ? elements : call.count);
+  };
+  auto plan = part(count);
+  if (count == call.count) return plan;
+  plan->parts = (call.count + count - 1) / count;
+  const std::size_t rest = call.count - (plan->parts - 1) * count;
+  if (rest != count) plan->last = part(rest);
   return plan;
 }
 

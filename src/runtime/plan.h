@@ -74,13 +74,28 @@ struct Plan {
   std::ptrdiff_t in_place = 0;
   std::uintptr_t alignment = 1;
   std::size_t most_sources = 0, most_pushes = 0;
+
+  // The call is done in parts [0, parts), one after the other, by the steps above; the last, where it is shorter, by
+  // its own. The caller's buffers are rows of whole_row_bytes, as many as ranks for what all-gather puts out and
+  // reduce-scatter takes in, else one; each part takes the next row_bytes of every row.
+  std::size_t parts = 1;
+  std::unique_ptr<Plan> last;
+  bool canonical = true;  // combines in the canonical order
+  std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 1, output_rows = 1;
+  const Plan& part(std::size_t number) const { return last != nullptr && number + 1 == parts ? *last : *this; }
 };
 
 inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
 
+// How a long call is cut: all ranks alike, but for `packed`.
+struct Cut {
+  std::size_t part_bytes = 0;  // of the whole message, about; 0: into one part
+  bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
+};
+
 // chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}
 // where the algorithm does not take the layout.
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes);
+                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes, const Cut& cut = {});
 
 }  // namespace tutti::runtime

@@ -14,7 +14,7 @@ declare -A may=(
   [src/reduce]='tutti/types\.h|tutti/error\.h|types/|memory/|reduce/'
   [src/cuda]='tutti/types\.h|tutti/error\.h|reduce/|cuda/'
   [src/transport]='tutti/types\.h|tutti/error\.h|types/|memory/|transport/'
-  [src/runtime]='tutti/|types/|topology/|schedule/|collectives/|reduce/|transport/|runtime/'
+  [src/runtime]='tutti/|types/|topology/|memory/|schedule/|collectives/|reduce/|cuda/|transport/|runtime/'
   [src/trainer]='tutti/|trainer/'
 )
 
