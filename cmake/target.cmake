@@ -25,9 +25,10 @@ function(tutti_library name)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_USES} PRIVATE tutti_build)
 endfunction()
 
-# tutti_test(NAME SOURCES ... USES targets... LABELS ...): one GoogleTest program, each case a ctest test.
+# tutti_test(NAME SOURCES ... USES targets... LABELS ... PREFIX ...): one GoogleTest program, each case a ctest test, whose
+# name begins with the prefix.
 function(tutti_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PREFIX" "SOURCES;USES;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
     if(TUTTI_SANITIZE)
@@ -40,5 +41,5 @@ function(tutti_test name)
   if(TUTTI_SANITIZE)  # what a test itself does is short: optimising it takes longer, half the time of these files
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()

@@ -17,13 +17,14 @@ void Watched::check_aligned(const char* what, const std::byte* at, std::size_t b
     complain(fmt::format("{} of {} bytes that is not aligned", what, bytes));
 }
 
-void Watched::load(const std::byte* from, std::size_t bytes) {
+const std::byte* Watched::load(const std::byte* from, std::size_t bytes) {
   check_aligned("a load", from, bytes);
   const auto holds = [&](const Range& range) { return from >= range.first && from + bytes <= range.last; };
   if (std::ranges::none_of(sources, holds)) complain(fmt::format("a load of {} bytes outside all sources", bytes));
+  return from;
 }
 
-void Watched::store(const std::byte* to, std::size_t bytes) {
+std::byte* Watched::store(std::byte* to, std::size_t bytes) {
   check_aligned("a store", to, bytes);
   bool found = false;
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -32,6 +33,7 @@ void Watched::store(const std::byte* to, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) ++stores[t][static_cast<std::size_t>(to - targets[t].first) + i];
   }
   if (!found) complain(fmt::format("a store of {} bytes outside all targets", bytes));
+  return to;
 }
 
 std::string Watched::wrong() const {

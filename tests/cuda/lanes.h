@@ -14,8 +14,18 @@ namespace tutti::cuda_test {
 
 using cuda::Cell;
 
-// What the threads of one launch may touch: sources and targets, [first, last) each.
-class Watched {
+// Where the memory is that a thread touches, and whether it may. What to do about it if not is its own matter.
+class Memory {
+ public:
+  virtual const std::byte* load(const std::byte* from, std::size_t bytes) = 0;
+  virtual std::byte* store(std::byte* to, std::size_t bytes) = 0;
+
+ protected:
+  ~Memory() = default;
+};
+
+// Sources and targets, [first, last) each: what the threads of one launch may touch.
+class Watched final : public Memory {
  public:
   struct Range {
     const std::byte* first;
@@ -24,8 +34,8 @@ class Watched {
   std::vector<Range> sources, targets;
   std::vector<std::vector<int>> stores;  // of each target: how often each byte was stored
 
-  void load(const std::byte* from, std::size_t bytes);
-  void store(const std::byte* to, std::size_t bytes);
+  const std::byte* load(const std::byte* from, std::size_t bytes) override;
+  std::byte* store(std::byte* to, std::size_t bytes) override;
   // The first thing that was wrong; each byte of each target must have been stored once.
   std::string wrong() const;
 
@@ -38,27 +48,25 @@ class Watched {
 // One thread, as src/cuda/thread.h wants it.
 class Lane {
  public:
-  Lane(std::size_t index, std::size_t threads, Watched& watched, std::vector<Cell>& waiting)
-      : index_(index), threads_(threads), watched_(watched), waiting_(waiting) {}
+  Lane(std::size_t index, std::size_t threads, Memory& memory, std::vector<Cell>& waiting)
+      : index_(index), threads_(threads), memory_(memory), waiting_(waiting) {}
   std::size_t index() const { return index_; }
   std::size_t threads() const { return threads_; }
   template <int kBytes>
   Cell load(const std::byte* from) const {
     Cell cell{};
-    watched_.load(from, kBytes);
-    std::memcpy(&cell, from, kBytes);
+    std::memcpy(&cell, memory_.load(from, kBytes), kBytes);
     return cell;
   }
   template <int kBytes>
   void store(std::byte* to, const Cell& cell) const {
-    watched_.store(to, kBytes);
-    std::memcpy(to, &cell, kBytes);
+    std::memcpy(memory_.store(to, kBytes), &cell, kBytes);
   }
   Cell& waiting(int i) const { return waiting_.at(static_cast<std::size_t>(i)); }
 
  private:
   std::size_t index_, threads_;
-  Watched& watched_;
+  Memory& memory_;
   std::vector<Cell>& waiting_;
 };
 
@@ -69,13 +77,13 @@ struct Launch {
   const cuda::ManyTask* many = nullptr;
   std::vector<std::size_t> threads;
   std::size_t waiting_cells = 0;
-  Watched* watched = nullptr;
+  Memory* memory = nullptr;
 
   template <class F>
   void operator()() const {
     for (const std::size_t thread : threads) {
       std::vector<Cell> waiting(waiting_cells);
-      const Lane lane(thread, threads.size(), *watched, waiting);
+      const Lane lane(thread, threads.size(), *memory, waiting);
       switch (name.shape) {
         case cuda::Shape::pair: cuda::run_group<F, 2, cuda::kPairCells>(*few, lane); break;
         case cuda::Shape::group: cuda::run_group<F, cuda::kBatch, 1>(*few, lane); break;
