@@ -71,8 +71,11 @@ void Group::attend(Request& request) try {
 bool Group::has_met(Request& request) {
   using State = MeetingPlace::State;
   const State state = request.attendance->state();
-  const bool here = state == State::apart || (state == State::together && request.attendance->is_done());
+  const cuda::Stream stream = request.passage == nullptr ? nullptr : request.passage->stream();
+  const bool here =
+      state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
   if (!on_device(request, here)) return false;
+  if (state == State::together && stream != nullptr) request.attendance->hold(stream);
   if (state == State::together) request.part = request.plan->parts;
   request.attendance.reset();
   return true;
@@ -244,6 +247,17 @@ void Group::drive(Request& request, Job::Lock& lock) {
         request.sleeps = false;
         break;
     }
+  }
+}
+
+// Waits for the calls that have been started, which happens seldom.
+void Group::finish_all(Job::Lock& lock) {
+  const FloatEnvironment environment;
+  while (current_ != nullptr || !queue_.empty()) {
+    job_->advance_all();
+    watch(Patience::Clock::now());
+    lock.breathe();
+    ::sched_yield();
   }
 }
 

@@ -75,7 +75,8 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       layout_(layout_of(*job_, members_)),
       chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
-      place_(size() <= kMostGuests ? job_->meeting_place(size()) : nullptr),
+      is_alone_(job_->is_threads() || size() == 1),
+      place_(is_alone_ && size() <= kMostGuests ? job_->meeting_place() : nullptr),
       history_(std::make_shared<CallHistory>()) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
@@ -169,7 +170,8 @@ const Plan& Group::plan_for(const Ask& ask, bool packed) {
 }
 
 // In the usual case there is nothing about devices to find out.
-inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream,
+                         Job::Lock& lock) {
   Side in, out;
   const bool looks =
       job_->sees_gpus() || stream != nullptr || is_of_device(input.memory) || is_of_device(output.memory);
@@ -184,8 +186,12 @@ inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Bu
   request.output = static_cast<std::byte*>(output.data);
   if (packed || stream != nullptr) {
     if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
+    if (packed && !staging_->has_room(Passage::slot_bytes(plan))) {
+      finish_all(lock);
+      staging_->make_room(Passage::slot_bytes(plan));
+    }
     request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
-    request.passage->hold_stream();
+    if (!is_alone_) request.passage->hold_stream();
   }
   request.sequence = ++sequence_;
 }
@@ -207,13 +213,13 @@ void Group::look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, vo
 }
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  if (stream != nullptr) {
+  if (stream != nullptr && !is_alone_) {
     start(ask, input, output, stream);
     return;
   }
   Job::Lock lock(*job_);
   Request request;
-  admit(request, ask, input, output, nullptr);
+  admit(request, ask, input, output, stream, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -231,12 +237,15 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
 std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
   Job::Lock lock(*job_);
   auto request = std::make_shared<Request>();
-  admit(*request, ask, input, output, stream);
+  admit(*request, ask, input, output, stream, lock);
   request->group = shared_from_this();
   queue_.push_back(request.get());
   const FloatEnvironment environment;
   advance();
-  if (stream != nullptr) {
+  if (stream == nullptr) return request;
+  if (is_alone_) {
+    drive(*request, lock);
+  } else {
     on_streams_ = true;
     job_->progress().drive(request);
   }

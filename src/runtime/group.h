@@ -93,7 +93,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
-  void admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream);
+  void admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream, Job::Lock& lock);
   void look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const;
   Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask, bool packed);
@@ -102,6 +102,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void attend(Request& request);
   bool has_met(Request& request);
   bool begin_part(Request& request);
+  void finish_all(Job::Lock& lock);
   bool on_device(Request& request, bool done);
   static bool is_quiet(Request& request);
   void complete_current();
@@ -132,7 +133,10 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<Link> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  MeetingPlace* const place_;         // of ranks in one process; nullptr: no device, or too many ranks
+  // All ranks are threads of this process, where a stream that is held for one rank could hold up what another needs: a
+  // call on a stream waits until all have entered it, and is over or on the device when it returns.
+  const bool is_alone_;
+  MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
   std::unique_ptr<Staging> staging_;  // once a call has had a passage
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_plan_ = nullptr;

@@ -76,10 +76,9 @@ class Job {
   // Whether this rank, and whether any rank of the job, could come by device memory.
   bool sees_gpus() const { return sees_gpus_; }
   bool has_gpus() const { return has_gpus_; }
-  // Where ranks of this process meet that have device memory; nullptr where a communicator has others, too.
-  MeetingPlace* meeting_place(int members) const {
-    return sees_gpus_ && (is_threads_ || members == 1) ? place_.get() : nullptr;
-  }
+  bool is_threads() const { return is_threads_; }  // all ranks of the job are threads of this process
+  // Where those meet that have device memory; nullptr where there can be none.
+  MeetingPlace* meeting_place() const { return sees_gpus_ ? place_.get() : nullptr; }
   // Made when first asked for. Under the engine's lock.
   Progress& progress();
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;

@@ -114,8 +114,6 @@ void MeetingPlace::Attendance::Round::put_on_device(const Guest& last) {
     done->record(last.stream);
     throw;
   }
-  for (const Guest& each : guests)
-    if (each.gate != nullptr) each.gate->open(each.gate_number, last.stream);
   done->record(last.stream);
   state = State::together;
 }
@@ -148,6 +146,11 @@ int MeetingPlace::Attendance::missing() const {
 bool MeetingPlace::Attendance::is_done() const {
   const std::lock_guard lock(place_.mutex_);
   return round_->done->is_done();
+}
+
+void MeetingPlace::Attendance::hold(cuda::Stream stream) const {
+  const std::lock_guard lock(place_.mutex_);
+  round_->done->hold(stream);
 }
 
 bool MeetingPlace::Attendance::withdraw() {

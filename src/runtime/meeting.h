@@ -24,10 +24,7 @@ struct Guest {
   int device = -1;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  // What must be done before its buffers are touched, and a gate to be opened behind it all. Outlive the Attendance.
-  std::vector<const cuda::Event*> ready;
-  cuda::Gate* gate = nullptr;
-  std::uint32_t gate_number = 0;
+  std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Attendance
   cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
 };
 
@@ -52,8 +49,9 @@ class MeetingPlace {
     Attendance& operator=(const Attendance&) = delete;
 
     State state() const;
-    int missing() const;   // the lowest rank that has not come; -1
-    bool is_done() const;  // together: whether the device is
+    int missing() const;                   // the lowest rank that has not come; -1
+    bool is_done() const;                  // together: whether the device is
+    void hold(cuda::Stream stream) const;  // together: what comes on it waits until the device is
     // Nobody touches this rank's buffers any more, or will: ends what is not on the device yet.
     bool withdraw();
 

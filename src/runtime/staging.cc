@@ -1,6 +1,7 @@
 #include "runtime/staging.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "memory/copy.h"
 
@@ -24,32 +25,28 @@ void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* fr
 
 Staging::Lane::Lane(int device) : in(device), out(device), fetched(events(device)), delivered(events(device)) {}
 
-Staging::Slot& Staging::slot(std::size_t number, std::size_t bytes) {
-  Slot& slot = slots_[number % kSlots];
-  if (slot.memory != nullptr && slot.memory->bytes() >= bytes) return slot;
-  constexpr std::size_t kPage = 4096;
-  slot.pinned.reset();
-  slot.memory.reset();
-  slot.memory = job_.allocate((bytes + kPage - 1) / kPage * kPage);
-  slot.pinned.emplace(slot.memory->data(), slot.memory->bytes());
-  return slot;
+// By powers of two: what is kept of smaller ones is never more than what is in use.
+void Staging::make_room(std::size_t bytes) {
+  constexpr std::size_t kLeast = 64 << 10;
+  const std::size_t room = std::bit_ceil(std::max(bytes, kLeast));
+  for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(job_, room);
+  room_ = room;
 }
 
 Staging::Lane& Staging::lane(int device) { return lanes_.try_emplace(device, device).first->second; }
 cuda::Gate& Staging::gate(int device) { return gates_.try_emplace(device, device).first->second; }
 
-Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output,
-                 std::optional<cuda::Stream> stream)
+Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream)
     : staging_(staging), plan_(plan), input_(input), output_(output), stream_(stream) {
   for (const Side* side : {&input_, &output_}) {
     if (!side->staged) continue;
     staging_.lane(side->device);
     ready_.try_emplace(side->device, side->device);
   }
-  if (stream_) {
+  if (stream_ != nullptr) {
     gate_device_ = ready_.empty() ? cuda::current_device() : ready_.begin()->first;
     staging_.gate(gate_device_);
-    ready_.try_emplace(gate_device_, gate_device_).first->second.record(*stream_);
+    ready_.try_emplace(gate_device_, gate_device_).first->second.record(stream_);
   }
   // Of a second device, too, and without a stream, what its default stream was given counts.
   for (auto& [device, event] : ready_)
@@ -57,9 +54,9 @@ Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Si
 }
 
 void Passage::hold_stream() {
-  if (!stream_) return;
+  if (stream_ == nullptr) return;
   number_ = staging_.next_number();
-  staging_.gate(gate_device_).hold(*stream_, number_);
+  staging_.gate(gate_device_).hold(stream_, number_);
 }
 
 bool Passage::is_ready() {
@@ -67,18 +64,17 @@ bool Passage::is_ready() {
   return is_ready_;
 }
 
-std::byte* Passage::slot(std::size_t part) {
-  const std::size_t rows = std::max(plan_.input_rows, plan_.output_rows);
-  return staging_.slot(part, rows * plan_.row_bytes).data();
+std::size_t Passage::slot_bytes(const Plan& plan) {
+  return std::max(plan.input_rows, plan.output_rows) * plan.row_bytes;
 }
 
 const std::byte* Passage::input(std::size_t part) {
   if (!is_staged()) return input_.data + part * plan_.row_bytes;
-  return slot(part) + plan_.part(part).input_bias;
+  return staging_.slot(part) + plan_.part(part).input_bias;
 }
 std::byte* Passage::output(std::size_t part) {
   if (!is_staged()) return output_.data + part * plan_.row_bytes;
-  return slot(part) + plan_.part(part).output_bias;
+  return staging_.slot(part) + plan_.part(part).output_bias;
 }
 
 // The part that had its slot before has left it.
@@ -96,7 +92,7 @@ void Passage::enqueue(std::size_t part) {
     for (const auto& [device, event] : ready_) event.hold(lane.in.get());
   if (part >= Staging::kSlots && output_.staged && output_.moves)
     staging_.lane(output_.device).delivered[number].hold(lane.in.get());
-  cuda::copy_rows(slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+  cuda::copy_rows(staging_.slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
                   plan.whole_row_bytes, plan.row_bytes, plan.input_rows, lane.in.get());
   lane.fetched[number].record(lane.in.get());
 }
@@ -110,7 +106,7 @@ bool Passage::fetch(std::size_t part) {
   }
   if (!is_ready() || !is_free(part)) return false;
   const Plan& plan = plan_.part(part);
-  copy_rows_on_host(slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+  copy_rows_on_host(staging_.slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
                     plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
   return true;
 }
@@ -119,7 +115,7 @@ void Passage::deliver(std::size_t part) {
   if (!is_staged() || !output_.moves) return;
   const Plan& plan = plan_.part(part);
   std::byte* const to = output_.data + part * plan_.row_bytes;
-  const std::byte* const from = slot(part) + plan.output_bias;
+  const std::byte* const from = staging_.slot(part) + plan.output_bias;
   if (!output_.staged)
     return copy_rows_on_host(to, plan.whole_row_bytes, from, plan.row_bytes, plan.row_bytes, plan.output_rows);
   Staging::Lane& lane = staging_.lane(output_.device);
@@ -144,8 +140,6 @@ Guest Passage::guest(const Tag& tag) {
   guest.input = input_.data;
   guest.output = output_.data;
   for (const auto& [device, event] : ready_) guest.ready.push_back(&event);
-  if (number_ != 0) guest.gate = &staging_.gate(gate_device_);
-  guest.gate_number = number_;
   guest.stream = staging_.lane(guest.device).out.get();
   return guest;
 }

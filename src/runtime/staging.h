@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,9 +31,9 @@ class Staging {
   explicit Staging(Job& job) : job_(job) {}
 
   struct Slot {
+    Slot(Job& job, std::size_t bytes) : memory(job.allocate(bytes)), pinned(memory->data(), bytes) {}
     std::shared_ptr<SymmetricMemory> memory;
-    std::optional<cuda::Pinned> pinned;
-    std::byte* data() const { return memory->data(); }
+    cuda::Pinned pinned;
   };
   struct Lane {  // of one device
     explicit Lane(int device);
@@ -40,15 +41,19 @@ class Staging {
     std::array<cuda::Event, kSlots> fetched, delivered;  // by slot
   };
 
-  // Slot `number` with room for `bytes`. Nothing may be under way in it.
-  Slot& slot(std::size_t number, std::size_t bytes);
+  // Whether every slot has room for that; and gives them room, when no call is under way. Nothing that was pinned is
+  // let go of before the communicator is: that may wait for the whole device, and so for a stream that is held.
+  bool has_room(std::size_t bytes) const { return bytes <= room_; }
+  void make_room(std::size_t bytes);
+  std::byte* slot(std::size_t part) const { return slots_[slots_.size() - kSlots + part % kSlots].memory->data(); }
   Lane& lane(int device);
   cuda::Gate& gate(int device);
   std::uint32_t next_number() { return ++number_; }
 
  private:
   Job& job_;
-  std::array<Slot, kSlots> slots_;
+  std::deque<Slot> slots_;  // the last kSlots are in use
+  std::size_t room_ = 0;    // bytes of each of those
   std::map<int, Lane> lanes_;
   std::map<int, cuda::Gate> gates_;
   std::uint32_t number_ = 0;  // of the calls that held a gate
@@ -66,12 +71,15 @@ struct Side {
 // stream if one is given; else after whatever its devices' default streams were given before.
 class Passage {
  public:
-  // Neither blocks nor moves anything. Throws Error{system, unsupported}.
-  Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output,
-          std::optional<cuda::Stream> stream);
+  // Bytes of a slot that calls by this plan take.
+  static std::size_t slot_bytes(const Plan& plan);
 
-  // From here on what comes on the stream waits until the call is over. Once the call is sure to be made.
+  // Neither blocks nor moves anything; the staging has room. Throws Error{system, unsupported}.
+  Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
+
+  // From here on what comes on the stream waits until let_go(). Once the call is sure to be made.
   void hold_stream();
+  cuda::Stream stream() const { return stream_; }  // or nullptr
 
   // Starts what can be started of the copies from the device; true once this part is where input() says. In ascending
   // order, each after deliver() of the one before.
@@ -95,13 +103,12 @@ class Passage {
   bool is_staged() const { return input_.staged || output_.staged; }
   bool is_ready();
   bool is_free(std::size_t part);
-  std::byte* slot(std::size_t part);
   void enqueue(std::size_t part);
 
   Staging& staging_;
   const Plan& plan_;
   const Side input_, output_;
-  const std::optional<cuda::Stream> stream_;
+  const cuda::Stream stream_;
   std::map<int, cuda::Event> ready_;  // by device: what must be done before the call touches that device's memory
   bool is_ready_ = false;             // seen from the host
   std::size_t next_ = 0;              // part to be fetched

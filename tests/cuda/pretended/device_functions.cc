@@ -95,6 +95,7 @@ cudaError_t cudaSetDevice(int device) {
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   if (!exists(device)) return remembered(cudaErrorInvalidDevice);
   this_thread().device = device;
+  this_thread().has_context = true;
   return cudaSuccess;
 }
 

@@ -36,6 +36,18 @@ CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* wanted, voi
   return CUDA_SUCCESS;
 }
 
+// A context is its device.
+CUresult ctx_get_current(CUcontext* context) {
+  *context = this_thread().has_context ? reinterpret_cast<CUcontext>(&current_device()) : nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult ctx_set_current(CUcontext context) {
+  this_thread().has_context = context != nullptr;
+  this_thread().device =
+      context == nullptr ? 0 : static_cast<int>(reinterpret_cast<Device*>(context) - process().devices.data());
+  return CUDA_SUCCESS;
+}
+
 // Where the word is. Throws Fault.
 std::atomic_ref<std::uint32_t> word_at(CUdeviceptr address) {
   return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(
@@ -87,7 +99,8 @@ CUresult stream_write_value(CUstream handle, CUdeviceptr address, cuuint32_t val
 }  // namespace
 
 const Driver* driver() {
-  static constexpr Driver kDriver{pointer_get_attributes, stream_wait_value, stream_write_value};
+  static constexpr Driver kDriver{pointer_get_attributes, ctx_get_current, ctx_set_current, stream_wait_value,
+                                  stream_write_value};
   return process().device_count == kNoDriver ? nullptr : &kDriver;
 }
 

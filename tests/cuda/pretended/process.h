@@ -45,6 +45,7 @@ Process& process();
 // Of the calling thread.
 struct Thread {
   int device = 0;
+  bool has_context = false;  // or the device is its own by name only
   cudaError_t last_error = cudaSuccess;
   bool in_host_function = false;  // where no function of CUDA may be called
 };
