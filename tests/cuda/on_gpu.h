@@ -56,4 +56,10 @@ inline bool is_idle(cuda::Stream stream) {
   return state == cudaSuccess;
 }
 
+// Whether it gets idle by and by: for what, if it were wrong, would wait for ever.
+inline bool gets_idle(cuda::Stream stream) {
+  for (int round = 0; round < 1000 && !is_idle(stream); ++round) wait_a_little();
+  return is_idle(stream);
+}
+
 }  // namespace tutti::cuda_test

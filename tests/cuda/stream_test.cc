@@ -42,12 +42,12 @@ TEST_F(CudaStream, OurOwnNeitherWaitsForTheDefaultStreamNorIsWaitedFor) {
   Gate gate(device_);
   gate.hold(own.get(), 1);
   cuda::copy(out.data(), source.data(), out.size(), cuda::legacy_stream());
-  finish(cuda::legacy_stream());
+  ASSERT_TRUE(gets_idle(cuda::legacy_stream()));
   EXPECT_TRUE(out.holds(source));
   EXPECT_FALSE(is_idle(own.get()));
   gate.hold(cuda::legacy_stream(), 2);
   gate.open(1);
-  finish(own.get());
+  ASSERT_TRUE(gets_idle(own.get()));
   EXPECT_FALSE(is_idle(cuda::legacy_stream()));
   gate.open(2);
   finish(cuda::legacy_stream());
