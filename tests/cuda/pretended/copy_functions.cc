@@ -15,8 +15,14 @@ struct Rows {
   std::size_t stride, row_bytes, rows;
 
   const std::byte* row(std::size_t i) const { return static_cast<const std::byte*>(data) + i * stride; }
+  // Where row i is; looks first where the row before was.
+  std::byte* alias_of(std::size_t i, const Reach& reach, const Region*& region) const {
+    if (region != nullptr && region->holds(row(i), row_bytes)) return region->alias + (row(i) - region->data);
+    return process().regions.alias_of(row(i), row_bytes, reach, &region);
+  }
   void check(const Reach& reach) const {
-    for (std::size_t i = 0; i < rows; ++i) process().regions.alias_of(row(i), row_bytes, reach);
+    const Region* region = nullptr;
+    for (std::size_t i = 0; i < rows; ++i) alias_of(i, reach, region);
   }
 };
 
@@ -62,10 +68,9 @@ cudaError_t copy(const Rows& to, const Rows& from, cudaMemcpyKind kind, Stream& 
   if (!is_of_kind(to.data, from.data, kind)) return cudaErrorInvalidMemcpyDirection;
   return enqueue(Call::copy, stream, [=] {
     check();  // as a whole: of a copy that fails nothing is done
-    const Regions& regions = process().regions;
+    const Region *to_region = nullptr, *from_region = nullptr;
     for (std::size_t i = 0; i < to.rows; ++i)
-      std::memcpy(regions.alias_of(to.row(i), to.row_bytes, reach),
-                  regions.alias_of(from.row(i), from.row_bytes, reach), to.row_bytes);
+      std::memcpy(to.alias_of(i, reach, to_region), from.alias_of(i, reach, from_region), to.row_bytes);
   });
 }
 

@@ -9,7 +9,7 @@ using namespace tutti::pretended;
 
 namespace {
 
-constexpr int kMultiprocessors = 2;
+constexpr int kMultiprocessors = 1;
 
 bool exists(int device) { return device >= 0 && device < process().device_count; }
 
@@ -34,6 +34,7 @@ constexpr Said kSaid[] = {
     {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
      "no kernel image is available for execution on the device"},
     {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
+    {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},

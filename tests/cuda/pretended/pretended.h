@@ -36,9 +36,6 @@ void fail(Call call, std::uint64_t nth, cudaError_t error);
 // How many were called since the start.
 std::uint64_t calls(Call call);
 
-// As between cudaStreamBeginCapture() and cudaStreamEndCapture(): what is put on the stream is not run.
-void set_capturing(cudaStream_t stream, bool capturing);
-
 // What has been made and not been freed.
 struct Outstanding {
   int allocations = 0, registrations = 0, streams = 0, events = 0;

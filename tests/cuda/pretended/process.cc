@@ -113,7 +113,6 @@ void set_devices(int count) { process().device_count = std::clamp(count, kNoDriv
 void set_delays(std::uint64_t seed) { set_delay_seed(seed); }
 void fail(Call call, std::uint64_t nth, cudaError_t error) { process().fail(call, nth, error); }
 std::uint64_t calls(Call call) { return process().counted(call); }
-void set_capturing(cudaStream_t stream, bool capturing) { stream_of(stream)->capturing = capturing; }
 
 Outstanding outstanding() {
   Process& p = process();

@@ -68,6 +68,25 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   });
 }
 
+// What is put on the stream meanwhile is not run, nor kept: no graph can be launched.
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
+  return on_stream(handle, [](Stream& stream) {
+    if (stream.blocking == Blocking::legacy) return cudaErrorStreamCaptureUnsupported;
+    if (stream.capturing) return cudaErrorIllegalState;
+    stream.capturing = true;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
+  return on_stream(handle, [&](Stream& stream) {
+    if (!stream.capturing) return cudaErrorIllegalState;
+    stream.capturing = false;
+    *graph = nullptr;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   return on_stream(handle, [&](Stream& stream) {
     if (stream.blocking == Blocking::legacy && stream.device.any_blocking_captures())

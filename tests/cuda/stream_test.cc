@@ -1,0 +1,216 @@
+// Streams, events, copies and gates. Skipped where there is no GPU.
+#include "cuda/stream.h"
+
+#include "cuda/on_gpu.h"
+#include "tutti/error.h"
+
+namespace tutti::cuda_test {
+namespace {
+
+using cuda::DeviceMemory;
+using cuda::Event;
+using cuda::Gate;
+using cuda::OnDevice;
+using cuda::OwnStream;
+
+int current() {
+  int device = -1;
+  cuda::check(cudaGetDevice(&device));
+  return device;
+}
+
+class CudaStream : public OnGpu {};
+
+TEST_F(CudaStream, TheCurrentDeviceIsRestored) {
+  int count = 0;
+  cuda::check(cudaGetDeviceCount(&count));
+  {
+    const OnDevice last(count - 1);
+    EXPECT_EQ(current(), count - 1);
+    const OnDevice first(0);
+    EXPECT_EQ(current(), 0);
+  }
+  EXPECT_EQ(current(), device_);
+  EXPECT_THROW(OnDevice{count}, Error);
+  EXPECT_EQ(current(), device_);
+  cudaGetLastError();
+}
+
+TEST_F(CudaStream, OurOwnNeitherWaitsForTheDefaultStreamNorIsWaitedFor) {
+  const PinnedBytes source(64, 1), out(64);
+  OwnStream own(device_);
+  Gate gate(device_);
+  gate.hold(own.get(), 1);
+  cuda::copy(out.data(), source.data(), out.size(), cuda::legacy_stream());
+  ASSERT_TRUE(gets_idle(cuda::legacy_stream()));
+  EXPECT_TRUE(out.holds(source));
+  EXPECT_FALSE(is_idle(own.get()));
+  gate.hold(cuda::legacy_stream(), 2);
+  gate.open(1);
+  ASSERT_TRUE(gets_idle(own.get()));
+  EXPECT_FALSE(is_idle(cuda::legacy_stream()));
+  gate.open(2);
+  finish(cuda::legacy_stream());
+}
+
+TEST_F(CudaStream, AnEventIsDoneWhenItsStreamIs) {
+  OwnStream stream(device_);
+  Gate gate(device_);
+  Event event(device_);
+  EXPECT_TRUE(event.is_done()) << "nothing was recorded";
+  gate.hold(stream.get(), 1);
+  event.record(stream.get());
+  wait_a_little();
+  EXPECT_FALSE(event.is_done());
+  gate.open(1);
+  finish(stream.get());
+  EXPECT_TRUE(event.is_done());
+}
+
+TEST_F(CudaStream, WhatComesAfterAnEventWaitsForWhatWasRecordedThen) {
+  const PinnedBytes source(1 << 16, 1), out(1 << 16);
+  const DeviceMemory middle(device_, source.size());
+  OwnStream first(device_), second(device_);
+  Gate gate(device_);
+  Event event(device_);
+  event.hold(second.get());  // for nothing
+  gate.hold(first.get(), 1);
+  cuda::copy(middle.data(), source.data(), source.size(), first.get());
+  event.record(first.get());
+  event.hold(second.get());
+  cuda::copy(out.data(), middle.data(), out.size(), second.get());
+  gate.hold(first.get(), 2);
+  event.record(first.get());  // later than `second` asked
+  wait_a_little();
+  EXPECT_FALSE(is_idle(second.get()));
+  gate.open(1);
+  finish(second.get());
+  EXPECT_TRUE(out.holds(source));
+  EXPECT_FALSE(event.is_done());
+  gate.open(2);
+  finish(first.get());
+}
+
+TEST_F(CudaStream, CopiesGoBetweenAllMemory) {
+  const PinnedBytes source(1001, 7), out(1001);
+  const DeviceMemory a(device_, 1001), b(device_, 1001);
+  OwnStream stream(device_);
+  cuda::copy(a.data(), source.data(), 1001, stream.get());
+  cuda::copy(b.data(), a.data(), 1001, stream.get());
+  cuda::copy(out.data(), b.data(), 1001, stream.get());
+  cuda::copy(nullptr, nullptr, 0, stream.get());
+  finish(stream.get());
+  EXPECT_TRUE(out.holds(source));
+}
+
+TEST_F(CudaStream, RowsAreCopiedAndNothingBetweenThem) {
+  constexpr std::size_t kBytes = 1000;
+  struct Shape {
+    std::size_t to_stride, from_stride, row_bytes, rows;
+  };
+  OwnStream stream(device_);
+  const DeviceMemory there(device_, kBytes);
+  for (const Shape& each : {Shape{30, 50, 7, 11},
+                            {50, 30, 30, 5},
+                            {7, 100, 7, 10},
+                            {20, 20, 20, 50},
+                            {9, 9, 9, 1},
+                            {1, 2, 600, 1},
+                            {10, 10, 0, 5},
+                            {10, 10, 5, 0}}) {
+    const PinnedBytes source(kBytes, 3), out(kBytes, 100);
+    std::vector<std::byte> expected = out.copy();
+    for (std::size_t row = 0; row < each.rows; ++row) {
+      for (std::size_t i = 0; i < each.row_bytes; ++i)
+        expected[row * each.to_stride + i] = source.data()[row * each.from_stride + i];
+    }
+    cuda::copy(there.data(), out.data(), kBytes, stream.get());
+    cuda::copy_rows(there.data(), each.to_stride, source.data(), each.from_stride, each.row_bytes, each.rows,
+                    stream.get());
+    cuda::copy(out.data(), there.data(), kBytes, stream.get());
+    finish(stream.get());
+    EXPECT_TRUE(out.copy() == expected) << each.rows << " rows of " << each.row_bytes;
+  }
+}
+
+TEST_F(CudaStream, KnowsWhetherItIsCaptured) {
+  OwnStream stream(device_);
+  EXPECT_FALSE(cuda::is_capturing(stream.get()));
+  cuda::check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  EXPECT_TRUE(cuda::is_capturing(stream.get()));
+  cudaGraph_t graph = nullptr;
+  cuda::check(cudaStreamEndCapture(stream.get(), &graph));
+  EXPECT_FALSE(cuda::is_capturing(stream.get()));
+  cudaGraphDestroy(graph);
+}
+
+class CudaGate : public OnGpu {};
+
+TEST_F(CudaGate, HoldsAStreamUntilTheHostOpensItThatFar) {
+  const PinnedBytes source(64, 1), first(64), second(64);
+  OwnStream stream(device_);
+  Gate gate(device_);
+  gate.hold(stream.get(), 1);
+  cuda::copy(first.data(), source.data(), 64, stream.get());
+  Event copied(device_);
+  copied.record(stream.get());
+  gate.hold(stream.get(), 2);
+  cuda::copy(second.data(), source.data(), 64, stream.get());
+  wait_a_little();
+  EXPECT_FALSE(copied.is_done());
+  gate.open(1);
+  while (!copied.is_done()) wait_a_little();
+  EXPECT_TRUE(first.holds(source));
+  wait_a_little();
+  EXPECT_FALSE(is_idle(stream.get()));
+  gate.open(2);
+  finish(stream.get());
+  EXPECT_TRUE(second.holds(source));
+  gate.hold(stream.get(), 1);  // is open
+  finish(stream.get());
+}
+
+// What the host wrote before is there.
+TEST_F(CudaGate, WhatTheHostWroteBeforeItOpensIsCopied) {
+  const PinnedBytes source(1 << 16), out(1 << 16);
+  OwnStream stream(device_);
+  Gate gate(device_);
+  gate.hold(stream.get(), 1);
+  cuda::copy(out.data(), source.data(), out.size(), stream.get());
+  wait_a_little();
+  for (std::size_t i = 0; i < source.size(); ++i) source.data()[i] = std::byte{42};
+  gate.open(1);
+  finish(stream.get());
+  EXPECT_TRUE(out.holds(source));
+}
+
+TEST_F(CudaGate, IsOpenedByAStreamWhenThatGetsThere) {
+  const PinnedBytes source(1 << 16, 1), out(1 << 16);
+  const DeviceMemory middle(device_, source.size());
+  OwnStream opening(device_), held(device_);
+  Gate gate(device_), other(device_);
+  gate.hold(held.get(), 1);
+  cuda::copy(out.data(), middle.data(), out.size(), held.get());
+  other.hold(opening.get(), 1);
+  cuda::copy(middle.data(), source.data(), source.size(), opening.get());
+  gate.open(1, opening.get());
+  wait_a_little();
+  EXPECT_FALSE(is_idle(held.get()));
+  other.open(1);
+  finish(held.get());
+  EXPECT_TRUE(out.holds(source));
+}
+
+TEST_F(CudaGate, ThatGoesLetsAllGo) {
+  OwnStream stream(device_);
+  {
+    Gate gate(device_);
+    gate.hold(stream.get(), 1);
+    gate.open(1);
+    gate.hold(stream.get(), 1000);
+  }
+  finish(stream.get());
+}
+
+}  // namespace
+}  // namespace tutti::cuda_test
