@@ -16,8 +16,8 @@
 namespace tutti::tools {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 const cuda::Device kGpu{1, "NVIDIA H100 80GB HBM3", 9, 0, 132, std::size_t{80} << 30, "0000:3b:00.0"};
 
@@ -74,6 +74,21 @@ TEST(BenchReduce, TheCpuIsRightForEveryTypeOperatorAndNumberOfSources) {
       }
     }
   }
+}
+
+TEST(BenchReduce, SourcesAreJoinedAlongTheCanonicalTree) {
+  const auto joins_of = [](int sources) {
+    const BenchOptions options = options_for(DType::float32, Op::sum, sources);
+    const ReduceMemory memory(options, 8);
+    std::vector<std::byte> bytes(memory.bytes);
+    std::vector<int> joins;
+    for (const ReduceSource& each : ReduceCall(options, memory, bytes.data()).sources) joins.push_back(each.joins);
+    return joins;
+  };
+  EXPECT_THAT(joins_of(1), ElementsAre(0));
+  EXPECT_THAT(joins_of(2), ElementsAre(0, 1));
+  EXPECT_THAT(joins_of(5), ElementsAre(0, 1, 0, 2, 1));
+  EXPECT_THAT(joins_of(7), ElementsAre(0, 1, 0, 2, 0, 1, 2));
 }
 
 TEST(BenchReduce, AnElementOfWhichOneBitDiffersIsWrong) {
@@ -180,7 +195,7 @@ TEST(BenchReduceCommand, PrintsARowASizeWithItsLimit) {
     EXPECT_EQ(row["wrong"], 0);
     EXPECT_EQ(row["limit_us"].is_null(), bytes.back() == 0);
   }
-  EXPECT_THAT(bytes, testing::ElementsAre(0, 8, 100002));
+  EXPECT_THAT(bytes, ElementsAre(0, 8, 100002));
   const Result table = shell("$TUTTI bench reduce --min 8 --max 64 --iterations 1 --rounds 1");
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("# tutti bench reduce: 2 sources"));
@@ -206,19 +221,24 @@ TEST(BenchReduceCommand, RefusesWhatSaysNothingOfIt) {
 }
 
 // What each command says to --device cuda where there is no GPU.
-class WithoutGpu : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Commands, WithoutGpu,
-                         testing::Values("bench reduce", "bench all_reduce -n 2",
-                                         "train -n 2 --data " NIST_DATA "filip.csv --degree 10"));
+struct GpuCommandLine {
+  const char *name, *words;
+};
+class WithoutGpu : public testing::TestWithParam<GpuCommandLine> {};
+INSTANTIATE_TEST_SUITE_P(
+    Commands, WithoutGpu,
+    testing::Values(GpuCommandLine{"BenchReduce", "bench reduce"}, GpuCommandLine{"Bench", "bench all_reduce -n 2"},
+                    GpuCommandLine{"Train", "train -n 2 --data " NIST_DATA "filip.csv --degree 10"}),
+    [](const auto& each) { return each.param.name; });
 
 TEST_P(WithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
   const cuda::Devices found = cuda::find_devices();
   if (!found.usable.empty()) GTEST_SKIP() << "there is one: " << found.usable.front().name;
-  const std::string command = GetParam();
-  const Result run = shell("$TUTTI " + command + " --device cuda");
+  const std::string words = GetParam().words;
+  const Result run = shell("$TUTTI " + words + " --device cuda");
   EXPECT_EQ(run.status, 1);
   EXPECT_EQ(run.out, "");
-  EXPECT_EQ(run.err, "tutti " + command.substr(0, command.find(' ')) + ": --device cuda: " + found.why_none() + "\n");
+  EXPECT_EQ(run.err, "tutti " + words.substr(0, words.find(' ')) + ": --device cuda: " + found.why_none() + "\n");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(DoctorGpus, SaysWhereEachHangsAndWhatIsNearIt) {
                         "mlx5_0 (behind the same PCIe switch)\n"));
   EXPECT_THAT(text, HasSubstr("\n      memory node 1, package 1, nearest network: mlx5_1 (in the same package)\n"));
   EXPECT_THAT(text, HasSubstr("\n      where it hangs is not known: hwloc does not see it\n"));
-  EXPECT_THAT(text, HasSubstr("    not GPU 2: GPU is lost\n"));
+  EXPECT_THAT(text, HasSubstr("    not usable: GPU 2: GPU is lost\n"));
 }
 
 TEST(DoctorGpus, SaysWhatADistanceIsAndWhereThereIsNoNetwork) {

@@ -117,7 +117,7 @@ std::string gpus_text(const Gpus& gpus) {
   if (gpus.usable.empty()) return fmt::format("GPUs: none: {}\n", gpus.why_none);
   std::string text = fmt::format("GPUs: {}; {}\n", gpus.usable.size(), versions_text(gpus));
   for (const Gpu& gpu : gpus.usable) text += to_text(gpu);
-  for (const std::string& reason : gpus.reasons) text += fmt::format("    not {}\n", reason);
+  for (const std::string& reason : gpus.reasons) text += fmt::format("    not usable: {}\n", reason);
   for (const cuda::Link& link : gpus.links) text += to_text(link);
   if (!gpus.links.empty()) text += "      (performance rank: 0 is the fastest link of this machine)\n";
   return text;
