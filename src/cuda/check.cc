@@ -9,8 +9,6 @@
 namespace tutti::cuda {
 namespace {
 
-std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
-
 std::string about_the_driver() {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
@@ -20,7 +18,7 @@ std::string about_the_driver() {
   return fmt::format(
       "NVIDIA's driver here serves CUDA up to {}, and this tutti was built with {}; update the driver, or build "
       "tutti with an older toolkit",
-      version(driver), version(CUDART_VERSION));
+      version_text(driver), version_text(CUDART_VERSION));
 }
 
 std::string advice(cudaError_t error) {
@@ -49,6 +47,8 @@ std::string advice(cudaError_t error) {
 }
 
 }  // namespace
+
+std::string version_text(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 std::string describe(cudaError_t error) {
   const std::string what = advice(error);

@@ -11,6 +11,8 @@ namespace tutti::cuda {
 // What failed, in words, and what to do about it.
 std::string describe(cudaError_t error);
 
+std::string version_text(int number);  // "13.0" of 13000, as CUDA numbers its versions
+
 [[noreturn]] void fail(cudaError_t error, const std::source_location& where);
 
 // Throws Error{system}, which names the place, unless the call succeeded.

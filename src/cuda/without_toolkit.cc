@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include "cuda/device.h"
+#include "cuda/links.h"
 #include "cuda/memory.h"
 #include "cuda/reduce.h"
+#include "cuda/stopwatch.h"
 #include "cuda/stream.h"
 #include "tutti/error.h"
 
@@ -20,6 +22,9 @@ constexpr const char* kReason =
 std::string Devices::why_none() const { return kReason; }
 
 Devices find_devices() { return {{}, {kReason}}; }
+
+std::vector<Link> links_among(const std::vector<Device>&) { return {}; }
+Versions versions() { return {}; }
 
 void reduce(const ReduceSpec&, std::span<const ReduceSource>, std::span<const ReduceTarget>, std::size_t, Stream) {
   refuse();
@@ -45,6 +50,11 @@ bool Event::is_done() const { refuse(); }
 void Event::hold(Stream) const { refuse(); }
 void copy(std::byte*, const std::byte*, std::size_t, Stream) { refuse(); }
 void copy_rows(std::byte*, std::size_t, const std::byte*, std::size_t, std::size_t, std::size_t, Stream) { refuse(); }
+Stopwatch::Stopwatch(int device) : device_(device) { refuse(); }
+Stopwatch::~Stopwatch() = default;
+void Stopwatch::start(Stream) { refuse(); }
+void Stopwatch::stop(Stream) { refuse(); }
+double Stopwatch::us() const { refuse(); }
 bool is_capturing(Stream) { refuse(); }
 Gate::Gate(int device) : device_(device) { refuse(); }
 Gate::~Gate() = default;

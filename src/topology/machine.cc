@@ -73,6 +73,10 @@ hwloc_topology_t load(const Describe& describe) {
   throw Error(ErrorCode::system, "hwloc cannot read this topology");
 }
 
+bool looks_at_devices(hwloc_topology_t topology) {
+  return hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0;
+}
+
 }  // namespace
 
 Machine::Machine(hwloc_topology* loaded) : topology_(loaded) {}
@@ -83,6 +87,8 @@ Machine Machine::here() {
   return Machine(load([](hwloc_topology_t) { return true; }));
 }
 
+Machine Machine::here_with_devices() { return Machine(load(looks_at_devices)); }
+
 Machine Machine::synthetic(const std::string& description) {
   return Machine(load(
       [&](hwloc_topology_t topology) { return hwloc_topology_set_synthetic(topology, description.c_str()) == 0; }));
@@ -90,8 +96,9 @@ Machine Machine::synthetic(const std::string& description) {
 
 Machine Machine::recorded(const std::string& xml) {
   const int bytes = static_cast<int>(xml.size()) + 1;
-  return Machine(
-      load([&](hwloc_topology_t topology) { return hwloc_topology_set_xmlbuffer(topology, xml.c_str(), bytes) == 0; }));
+  return Machine(load([&](hwloc_topology_t topology) {
+    return looks_at_devices(topology) && hwloc_topology_set_xmlbuffer(topology, xml.c_str(), bytes) == 0;
+  }));
 }
 
 Processors Machine::processors() const { return to_processors(hwloc_topology_get_allowed_cpuset(topology_.get())); }

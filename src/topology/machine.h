@@ -1,5 +1,6 @@
-// How a machine's cores and memory lie to each other, as hwloc knows it, and where ranks go on it. All but here() and
-// keep_on() is a function of the topology alone, so it is tested on machines that are made up or were recorded.
+// How a machine's cores and memory lie to each other, as hwloc knows it, and where ranks go on it. All but here(),
+// here_with_devices() and keep_on() is a function of the topology alone, so it is tested on machines that are made up
+// or were recorded.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,29 @@ struct hwloc_topology;
 
 namespace tutti::topology {
 
+// Where two PCI devices meet; the nearest first.
+enum class Meeting {
+  pci_switch,    // below the bridges of one root port: nothing between them passes the processor
+  root_complex,  // at one host bridge
+  part,          // in one package, or another part of the machine
+  machine,       // nowhere but in the whole
+};
+
+// Where a PCI device hangs, and what is near it.
+struct Attachment {
+  std::optional<int> node;           // its memory node, as node_of(): nothing where there is but one
+  std::optional<int> package;        // by the system's number; nothing where it is at no one's
+  double link_gbs = 0;               // of its PCIe link as it was when hwloc looked, GB/s; 0: not known
+  std::vector<std::string> nearest;  // of the network and RDMA devices those that no other is nearer than: "mlx5_0"
+  Meeting meeting = Meeting::pci_switch;  // with these
+};
+
 // Thread-safe: nothing changes it.
 class Machine {
  public:
   // Each throws Error{system} when hwloc cannot make one.
   static Machine here();
+  static Machine here_with_devices();                        // with PCI devices, which takes longer to look at
   static Machine synthetic(const std::string& description);  // as of lstopo -i: "package:2 core:4 pu:2"
   static Machine recorded(const std::string& xml);           // what lstopo --of xml has written
 
@@ -37,6 +56,9 @@ class Machine {
   // The memory node that is nearest to a thread which runs on `where`, by the system's number. Nothing where there is
   // but one, and where none is nearer than another to all of `where`.
   std::optional<int> node_of(const Processors& where) const;
+
+  // Of the PCI device "0000:3b:00.0". Nothing where the topology has none at this address, as here() has none at all.
+  std::optional<Attachment> attachment_of(const std::string& pci) const;
 
   // Has the system take memory for [at, at + bytes) from `node` as long as there is some, whoever first touches it.
   // at: a multiple of the page size. False when the system refuses.

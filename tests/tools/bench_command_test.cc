@@ -87,6 +87,8 @@ int status_of(std::vector<std::string> words) {
     return 2;
   } catch (const UsageError&) {
     return 2;
+  } catch (const std::exception&) {
+    return 1;
   }
 }
 

@@ -25,8 +25,9 @@ nlohmann::json doctor(const std::string& environment = "") {
 TEST(Doctor, SaysWhatThisMachineOffers) {
   const Result run = shell("$TUTTI doctor");
   EXPECT_EQ(run.status, 0) << run.err;
-  for (const char* words : {" core", "memory node", "shared memory: yes\n", "network:\n", "RDMA: ", "limits:\n",
-                            "locked memory (ulimit -l): ", "open files (ulimit -n): ", "so ranks of one host use shm"})
+  for (const char* words :
+       {" core", "memory node", "shared memory: yes\n", "network:\n", "RDMA: ", "GPUs: ", "limits:\n",
+        "locked memory (ulimit -l): ", "open files (ulimit -n): ", "so ranks of one host use shm"})
     EXPECT_THAT(run.out, HasSubstr(words));
 }
 
@@ -39,6 +40,8 @@ TEST(Doctor, JsonIsOneObject) {
   EXPECT_TRUE(object["network"].is_array());
   EXPECT_TRUE(object["rdma"]["libibverbs"].is_boolean());
   EXPECT_TRUE(object["rdma"]["ports"].is_array());
+  EXPECT_TRUE(object["gpus"]["devices"].is_array());
+  EXPECT_EQ(object["gpus"]["why_none"].is_null(), !object["gpus"]["devices"].empty());
   EXPECT_TRUE(object["limits"].contains("locked_bytes"));
   EXPECT_EQ(object["limits"]["block_bytes"], verbs::kBlockBytes);
   EXPECT_GT(object["limits"]["open_files"], 0);

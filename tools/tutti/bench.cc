@@ -10,8 +10,10 @@
 #include "bench_limit.h"
 #include "bench_measure.h"
 #include "bench_options.h"
+#include "bench_reduce.h"
 #include "bench_table.h"
 #include "command.h"
+#include "gpu.h"
 #include "host.h"
 #include "launch.h"
 #include "tutti/communicator.h"
@@ -22,17 +24,6 @@ namespace {
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-}
-
-// Sizes that no whole number of elements has are made smaller: says so.
-void mention_rounding(const BenchOptions& options, int ranks) {
-  if (options.collective == Collective::barrier) return;
-  const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
-  const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
-  const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
-  if (any)
-    fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements on every rank\n",
-               unit);
 }
 
 // Measures all sizes on a rank that had `processors` to use before it was bound; rank 0 prints, and throws when a
@@ -102,6 +93,7 @@ int run_as_rank(const BenchOptions& options) {
 
 int run(const BenchOptions& options) {
   if (options.device != "cpu") {
+    require_gpu();
     fmt::print(stderr, "tutti bench: --device {}: this version of tutti reads and writes host memory only\n",
                options.device);
     return 1;
@@ -116,11 +108,15 @@ int run(const BenchOptions& options) {
 }  // namespace
 
 Subcommand add_bench(CLI::App& app) {
-  CLI::App* parser =
-      app.add_subcommand("bench", "Measure a collective beside this machine's limit, and check its results");
+  CLI::App* parser = app.add_subcommand(
+      "bench", "Measure a collective, or a reduction alone, beside this machine's limit, and check the results");
   auto options = std::make_shared<BenchOptions>();
   describe(*parser, *options);
   return {parser, [options, parser] {
+            if (options->is_reduce) {
+              check_reduce(*parser, *options);
+              return run_bench_reduce(*options);
+            }
             if (parser->count("--transport") == 0) options->transport = Settings::from_env().transport;
             return run(*options);
           }};

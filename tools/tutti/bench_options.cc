@@ -8,12 +8,14 @@
 
 #include "collectives/catalogue.h"
 #include "command.h"
+#include "cuda/reduce.h"
 
 namespace tutti::tools {
 namespace {
 
 constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                        Collective::broadcast, Collective::barrier};
+constexpr std::string_view kReduce = "reduce";  // beside these, and none of them
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 
 template <class Values>
@@ -33,6 +35,24 @@ CLI::Option* add_named(CLI::App& parser, const std::string& name, T& into, std::
     into = *value;
   };
   return parser.add_option_function<std::string>(name, set, help)->type_name(fmt::format("{}", fmt::join(names, "|")));
+}
+
+// What is measured: a collective, or the reduction alone.
+void describe_subject(CLI::App& parser, BenchOptions& options) {
+  std::vector<std::string> names = names_of(kCollectives);
+  names.emplace_back(kReduce);
+  const auto set = [&options, names](const std::string& word) {
+    const auto collective = parse_collective(word);
+    options.is_reduce = word == kReduce;
+    if (!collective && !options.is_reduce)
+      throw CLI::ValidationError("collective", fmt::format("{} is not one of {}", word, fmt::join(names, ", ")));
+    options.collective = collective.value_or(Collective::all_reduce);
+  };
+  parser
+      .add_option_function<std::string>("collective", set,
+                                        "what is measured; reduce: the reduction alone, in this process, without ranks")
+      ->type_name(fmt::format("{}", fmt::join(names, "|")))
+      ->required();
 }
 
 std::vector<std::string> algorithms_of(Collective collective, int ranks, Order order) {
@@ -60,13 +80,21 @@ void describe_sizes(CLI::App& parser, BenchOptions& options) {
   parser.add_option("--rounds", options.rounds, "rounds; the median is shown")->check(CLI::Range(1, 100'000));
 }
 
+void check_sizes(const BenchOptions& options) {
+  const std::uint64_t largest = options.sizes.empty() ? options.max_bytes : std::ranges::max(options.sizes);
+  if (largest > kMostBytes) throw UsageError(fmt::format("a message of {} bytes is more than 1 TiB", largest));
+  if (options.sizes.empty() && options.min_bytes > options.max_bytes) {
+    throw UsageError(fmt::format("--min {} is larger than --max {}", options.min_bytes, options.max_bytes));
+  }
+}
+
 }  // namespace
 
 void describe(CLI::App& parser, BenchOptions& options) {
-  add_named(parser, "collective", options.collective, parse_collective, names_of(kCollectives), "what is measured")
-      ->required();
+  describe_subject(parser, options);
   parser.add_option("-n,--ranks", options.ranks,
-                    "ranks to start on this host; without it, this is one rank of a job that a launcher started");
+                    "ranks to start on this host; without it, this is one rank of a job that a launcher started. "
+                    "Of reduce: sources, 2 unless said");
   parser
       .add_option("--transport", options.transport,
                   "how bytes move, else as TUTTI_TRANSPORT says; inproc: the ranks are threads of one process")
@@ -87,7 +115,8 @@ void describe(CLI::App& parser, BenchOptions& options) {
                   "output over input; sums then grow from call to call, unless --touch");
   parser.add_flag("--touch", options.touch,
                   "each rank rewrites its input before every call, and all meet; only the calls are timed");
-  parser.add_option("--device", options.device, "where the buffers lie")->check(CLI::IsMember({"cpu", "cuda"}));
+  parser.add_option("--device", options.device, "where the buffers lie, and of reduce who reduces")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   parser.add_flag("--json", options.json, "one JSON object a size");
 }
 
@@ -100,11 +129,7 @@ void check(const BenchOptions& options, int ranks) {
   if (options.root < 0 || options.root >= ranks) {
     throw UsageError(fmt::format("--root {} is outside [0, {}), the ranks", options.root, ranks));
   }
-  const std::uint64_t largest = options.sizes.empty() ? options.max_bytes : std::ranges::max(options.sizes);
-  if (largest > kMostBytes) throw UsageError(fmt::format("a message of {} bytes is more than 1 TiB", largest));
-  if (options.sizes.empty() && options.min_bytes > options.max_bytes) {
-    throw UsageError(fmt::format("--min {} is larger than --max {}", options.min_bytes, options.max_bytes));
-  }
+  check_sizes(options);
   if (options.algorithm == Algorithm::automatic) return;
   const AlgorithmEntry* entry = find_algorithm(options.collective, options.algorithm);
   const std::string name(to_string(options.algorithm));
@@ -118,6 +143,31 @@ void check(const BenchOptions& options, int ranks) {
                     "own, or use one of {}",
                     name, ranks, fmt::join(fitting, ", ")));
   }
+}
+
+void check_reduce(const CLI::App& parser, const BenchOptions& options) {
+  constexpr std::string_view kMeant[] = {"collective", "--ranks", "--dtype",      "--op",     "--min",    "--max",
+                                         "--factor",   "--sizes", "--iterations", "--rounds", "--device", "--json"};
+  for (const CLI::Option* option : parser.get_options()) {
+    if (option->count() > 0 && std::ranges::find(kMeant, option->get_name()) == std::end(kMeant))
+      throw UsageError(
+          fmt::format("{} says nothing of reduce: it is one process that combines n sources in the canonical order, "
+                      "and no rank sends anything",
+                      option->get_name()));
+  }
+  const int sources = options.ranks.value_or(2), most = static_cast<int>(cuda::kMaxSources);
+  if (sources < 1 || sources > most) throw UsageError(fmt::format("-n {}: reduce has 1 to {} sources", sources, most));
+  check_sizes(options);
+}
+
+void mention_rounding(const BenchOptions& options, int ranks) {
+  if (options.collective == Collective::barrier) return;
+  const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
+  const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
+  const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
+  if (any)
+    fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements{}\n", unit,
+               options.is_reduce ? "" : " on every rank");
 }
 
 std::size_t parts_of(Collective collective, int ranks) {

@@ -17,7 +17,9 @@ namespace tutti::tools {
 
 struct BenchOptions {
   Collective collective = Collective::all_reduce;
-  std::optional<int> ranks;  // to start here; nothing: this process is one rank of a job that a launcher started
+  bool is_reduce = false;    // `bench reduce`: no collective, but the reduction alone (bench_reduce.h)
+  std::optional<int> ranks;  // to start here; nothing: this process is one rank of a job that a launcher started. Of
+                             // `bench reduce` the sources
   std::string transport = "auto";
   Algorithm algorithm = Algorithm::automatic;
   Order order = Order::canonical;
@@ -45,6 +47,12 @@ void describe(CLI::App& parser, BenchOptions& options);
 
 // Throws UsageError, in words, where `ranks` ranks cannot do what is asked.
 void check(const BenchOptions& options, int ranks);
+
+// Throws UsageError, in words, for what is asked of `bench reduce` and says nothing to it. parser: that has parsed it.
+void check_reduce(const CLI::App& parser, const BenchOptions& options);
+
+// Says on stderr where sizes are made smaller, as no whole number of elements has them.
+void mention_rounding(const BenchOptions& options, int ranks);
 
 // The messages to measure, in elements of one rank's call: of its part for all_gather and reduce_scatter, of the whole
 // otherwise. Sizes are rounded down to whole elements on every rank. A barrier has one, of none.

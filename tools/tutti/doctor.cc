@@ -204,6 +204,7 @@ Findings look_around() {
     found.trouble = error.what();
   }
   found.choice = verbs::choose(found.ports, wish, found.node);
+  found.gpus = find_gpus();
   look_at_limits(found);
   return found;
 }
@@ -219,7 +220,7 @@ std::string to_text(const Findings& found) {
     text += fmt::format(", the time of {}", plural(static_cast<std::size_t>(found.share), "processor"));
   if (found.node >= 0) text += fmt::format(", bound near memory node {}", found.node);
   text += "\nshared memory: yes\n";
-  text += network_text(found) + rdma_text(found) + limits_text(found);
+  text += network_text(found) + rdma_text(found) + gpus_text(found.gpus) + limits_text(found);
   if (!found.trouble.empty()) text += fmt::format("environment: {}\n", found.trouble);
   return text + transports_text(found);
 }
@@ -244,6 +245,7 @@ std::string to_json(const Findings& found) {
        {{"libibverbs", found.has_libibverbs},
         {"gid", found.choice.chosen ? nlohmann::ordered_json(found.choice.gid) : nlohmann::ordered_json(nullptr)},
         {"ports", ports}}},
+      {"gpus", gpus_json(found.gpus)},
       {"limits",
        {{"locked_bytes", number_or_null(found.locked_bytes)},
         {"block_bytes", verbs::kBlockBytes},
@@ -257,7 +259,7 @@ std::string to_json(const Findings& found) {
 
 Subcommand add_doctor(CLI::App& app) {
   CLI::App* parser =
-      app.add_subcommand("doctor", "Say what this machine offers to tutti: cores, network, RDMA, limits");
+      app.add_subcommand("doctor", "Say what this machine offers to tutti: cores, network, RDMA, GPUs, limits");
   auto json = std::make_shared<bool>(false);
   parser->add_flag("--json", *json, "one object; null is no limit, or none");
   return {parser, [json] { return run_doctor(*json); }};

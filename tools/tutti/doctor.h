@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "doctor_gpus.h"
 #include "transport/verbs/ports.h"
 
 namespace tutti::tools {
@@ -31,6 +32,8 @@ struct Findings {
   std::vector<verbs::Port> ports;
   verbs::Choice choice;
 
+  Gpus gpus;
+
   std::size_t locked_bytes = kUnlimited;  // that it may lock at most
   std::size_t open_files = kUnlimited, most_open_files = kUnlimited;
 
@@ -40,6 +43,9 @@ struct Findings {
 
 Findings look_around();
 std::string to_text(const Findings& findings);
-std::string to_json(const Findings& findings);  // one object, one line
+
+// One object, one line: "host", "shared_memory", "network", "rdma", "gpus" (doctor_gpus.h), "limits", "environment",
+// "one_host" and "between_hosts". null is no limit, or none.
+std::string to_json(const Findings& findings);
 
 }  // namespace tutti::tools

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "command.h"
+#include "gpu.h"
 #include "host.h"
 #include "launch.h"
 #include "tutti/communicator.h"
@@ -85,8 +86,10 @@ void train_as(Communicator& world, const trainer::Dataset& data, const Options& 
 int run_train(Options& options) {
   options.train.basis = *trainer::parse_basis(options.basis);
   options.train.optimizer = *trainer::parse_optimizer(options.optimizer);
-  if (options.device != "cpu")
+  if (options.device != "cpu") {
+    require_gpu();
     throw UsageError("--device cuda: this version of tutti reads and writes host memory only");
+  }
   const trainer::Dataset data = trainer::read_csv(options.data);
   trainer::validate(data, options.train);
   if (options.transport == "inproc") {

@@ -1,0 +1,12 @@
+// The GPU that --device cuda means.
+#pragma once
+
+#include "cuda/device.h"
+
+namespace tutti::tools {
+
+// The first that this process can use. Throws std::runtime_error, by which the command exits with 1, and which says in
+// one line why there is none.
+cuda::Device require_gpu();
+
+}  // namespace tutti::tools
