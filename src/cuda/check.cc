@@ -57,6 +57,7 @@ std::string describe(cudaError_t error) {
 }
 
 void fail(cudaError_t error, const std::source_location& where) {
+  cudaGetLastError();  // it is told here, and not again to whoever looks next
   const std::string_view path = where.file_name();
   throw Error(ErrorCode::system,
               fmt::format("CUDA: {}; at {}:{}", describe(error), path.substr(path.rfind('/') + 1), where.line()));

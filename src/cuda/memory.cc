@@ -27,17 +27,24 @@ Location location_of(const void* pointer) {
   return {};
 }
 
-DeviceMemory::DeviceMemory(int device, std::size_t bytes) {
+DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {
   const OnDevice here(device);
   void* data = nullptr;
   check(cudaMalloc(&data, bytes == 0 ? 1 : bytes));
   data_ = static_cast<std::byte*>(data);
 }
-DeviceMemory::~DeviceMemory() { cudaFree(data_); }
+DeviceMemory::~DeviceMemory() {
+  const OnDevice here(device_, std::nothrow);
+  cudaFree(data_);
+}
 
-Pinned::Pinned(std::byte* data, std::size_t bytes) : data_(data) {
+Pinned::Pinned(int device, std::byte* data, std::size_t bytes) : device_(device), data_(data) {
+  const OnDevice here(device);
   check(cudaHostRegister(data, bytes, cudaHostRegisterPortable));
 }
-Pinned::~Pinned() { cudaHostUnregister(data_); }
+Pinned::~Pinned() {
+  const OnDevice here(device_, std::nothrow);
+  cudaHostUnregister(data_);
+}
 
 }  // namespace tutti::cuda

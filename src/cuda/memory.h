@@ -20,8 +20,9 @@ bool is_possible();
 // Thread-safe. Throws nothing: what the driver does not know is host memory.
 Location location_of(const void* pointer);
 
-// Device memory of that device, aligned to 256 bytes. The destructor waits until the device is done with it.
-// Throws Error{system} where there is none left, Error{unsupported} in a build without CUDA.
+// Device memory of that device, aligned to 256 bytes. The destructor waits for all that the device has been given, and
+// so for streams that are held at a gate (stream.h): whoever is to open one must not be waiting here. Throws
+// Error{system} where there is none left, Error{unsupported} in a build without CUDA.
 class DeviceMemory {
  public:
   DeviceMemory(int device, std::size_t bytes);
@@ -31,19 +32,22 @@ class DeviceMemory {
   std::byte* data() const { return data_; }
 
  private:
+  int device_;
   std::byte* data_ = nullptr;
 };
 
 // While it lives, the host memory [data, data + bytes) is pinned, and every device copies from and to it at full speed.
-// data: a multiple of the page size. Throws as DeviceMemory does.
+// `device` is one that this process uses anyway. data: a multiple of the page size. What was put on streams to copy
+// from or to it must be done before it goes; going may wait as ~DeviceMemory does. Throws as DeviceMemory does.
 class Pinned {
  public:
-  Pinned(std::byte* data, std::size_t bytes);
+  Pinned(int device, std::byte* data, std::size_t bytes);
   ~Pinned();
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 
  private:
+  int device_;
   std::byte* data_;
 };
 

@@ -35,6 +35,10 @@ OnDevice::OnDevice(int device) {
   check(cudaSetDevice(device));
   changed_ = true;
 }
+OnDevice::OnDevice(int device, std::nothrow_t) noexcept {
+  if (driver() != nullptr && driver()->ctx_get_current(&before_) == CUDA_SUCCESS)
+    changed_ = cudaSetDevice(device) == cudaSuccess;
+}
 OnDevice::~OnDevice() {
   if (changed_ && driver() != nullptr) driver()->ctx_set_current(before_);
 }
@@ -45,25 +49,38 @@ OwnStream::OwnStream(int device) : device_(device) {
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
 }
-OwnStream::~OwnStream() { cudaStreamDestroy(stream_); }
+OwnStream::~OwnStream() {
+  const OnDevice here(device_, std::nothrow);
+  cudaStreamDestroy(stream_);
+}
 
 Event::Event(int device) : device_(device) {
   const OnDevice here(device);
   check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
 }
-Event::~Event() { cudaEventDestroy(event_); }
+Event::~Event() {
+  const OnDevice here(device_, std::nothrow);
+  cudaEventDestroy(event_);
+}
 
 void Event::record(Stream stream) {
   const OnDevice here(device_);
   check(cudaEventRecord(event_, stream));
 }
 bool Event::is_done() const {
+  const OnDevice here(device_);
   const cudaError_t state = cudaEventQuery(event_);
-  if (state == cudaErrorNotReady) return false;
-  check(state);
-  return true;
+  if (state != cudaErrorNotReady) {
+    check(state);
+    return true;
+  }
+  cudaGetLastError();  // else the application would take it for an error of its own
+  return false;
 }
-void Event::hold(Stream stream) const { check(cudaStreamWaitEvent(stream, event_, 0)); }
+void Event::hold(Stream stream) const {
+  const OnDevice here(device_);
+  check(cudaStreamWaitEvent(stream, event_, 0));
+}
 
 void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream) {
   if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
@@ -92,6 +109,7 @@ Gate::Gate(int device) : device_(device) {
   std::atomic_ref(*word_).store(0, std::memory_order_relaxed);
 }
 Gate::~Gate() {
+  const OnDevice here(device_, std::nothrow);
   // All numbers that were given out lie within half the circle ahead.
   open(std::atomic_ref(*word_).load(std::memory_order_relaxed) + 0x7fffffff);
   cudaFreeHost(word_);  // waits until no stream looks at it

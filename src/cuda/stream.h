@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 struct CUstream_st;  // CUDA's; a cudaStream_t points to one
 struct CUevent_st;
@@ -20,10 +21,12 @@ Stream legacy_stream();
 // The calling thread's, as cudaGetDevice() has it.
 int current_device();
 
-// Makes `device` the calling thread's current one while it lives. No other device is touched for it.
+// Makes `device` the calling thread's current one while it lives. No other device is touched for it. What follows does
+// so itself, but for copies: a thread whose current device has no context yet would make one there.
 class OnDevice {
  public:
   explicit OnDevice(int device);
+  OnDevice(int device, std::nothrow_t) noexcept;  // for destructors: tries
   ~OnDevice();
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;

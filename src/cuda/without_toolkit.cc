@@ -32,14 +32,15 @@ void reduce(const ReduceSpec&, std::span<const ReduceSource>, std::span<const Re
 
 bool is_possible() { return false; }
 Location location_of(const void*) { return {}; }
-DeviceMemory::DeviceMemory(int, std::size_t) { refuse(); }
+DeviceMemory::DeviceMemory(int device, std::size_t) : device_(device) { refuse(); }
 DeviceMemory::~DeviceMemory() = default;
-Pinned::Pinned(std::byte*, std::size_t) : data_(nullptr) { refuse(); }
+Pinned::Pinned(int device, std::byte* data, std::size_t) : device_(device), data_(data) { refuse(); }
 Pinned::~Pinned() = default;
 
 Stream legacy_stream() { return nullptr; }
 int current_device() { refuse(); }
 OnDevice::OnDevice(int) { refuse(); }
+OnDevice::OnDevice(int, std::nothrow_t) noexcept {}
 OnDevice::~OnDevice() = default;
 OwnStream::OwnStream(int device) : device_(device) { refuse(); }
 OwnStream::~OwnStream() = default;

@@ -188,7 +188,7 @@ inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Bu
     if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
     if (packed && !staging_->has_room(Passage::slot_bytes(plan))) {
       finish_all(lock);
-      staging_->make_room(Passage::slot_bytes(plan));
+      staging_->make_room(Passage::slot_bytes(plan), in.staged ? in.device : out.device);
     }
     request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
     if (!is_alone_) request.passage->hold_stream();

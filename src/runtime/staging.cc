@@ -26,10 +26,10 @@ void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* fr
 Staging::Lane::Lane(int device) : in(device), out(device), fetched(events(device)), delivered(events(device)) {}
 
 // By powers of two: what is kept of smaller ones is never more than what is in use.
-void Staging::make_room(std::size_t bytes) {
+void Staging::make_room(std::size_t bytes, int device) {
   constexpr std::size_t kLeast = 64 << 10;
   const std::size_t room = std::bit_ceil(std::max(bytes, kLeast));
-  for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(job_, room);
+  for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(job_, device, room);
   room_ = room;
 }
 
@@ -85,6 +85,7 @@ bool Passage::is_free(std::size_t part) {
 
 // The copies from the device.
 void Passage::enqueue(std::size_t part) {
+  const cuda::OnDevice here(input_.device);
   const Plan& plan = plan_.part(part);
   const std::size_t number = part % Staging::kSlots;
   Staging::Lane& lane = staging_.lane(input_.device);
@@ -118,6 +119,7 @@ void Passage::deliver(std::size_t part) {
   const std::byte* const from = staging_.slot(part) + plan.output_bias;
   if (!output_.staged)
     return copy_rows_on_host(to, plan.whole_row_bytes, from, plan.row_bytes, plan.row_bytes, plan.output_rows);
+  const cuda::OnDevice here(output_.device);
   Staging::Lane& lane = staging_.lane(output_.device);
   if (part == 0)
     for (const auto& [device, event] : ready_) event.hold(lane.out.get());

@@ -31,7 +31,8 @@ class Staging {
   explicit Staging(Job& job) : job_(job) {}
 
   struct Slot {
-    Slot(Job& job, std::size_t bytes) : memory(job.allocate(bytes)), pinned(memory->data(), bytes) {}
+    Slot(Job& job, int device, std::size_t bytes)
+        : memory(job.allocate(bytes)), pinned(device, memory->data(), bytes) {}
     std::shared_ptr<SymmetricMemory> memory;
     cuda::Pinned pinned;
   };
@@ -44,7 +45,7 @@ class Staging {
   // Whether every slot has room for that; and gives them room, when no call is under way. Nothing that was pinned is
   // let go of before the communicator is: that may wait for the whole device, and so for a stream that is held.
   bool has_room(std::size_t bytes) const { return bytes <= room_; }
-  void make_room(std::size_t bytes);
+  void make_room(std::size_t bytes, int device);
   std::byte* slot(std::size_t part) const { return slots_[slots_.size() - kSlots + part % kSlots].memory->data(); }
   Lane& lane(int device);
   cuda::Gate& gate(int device);

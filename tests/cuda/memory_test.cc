@@ -45,14 +45,14 @@ TEST_F(CudaMemory, HostMemoryIsPinnedAsLongAsThatLives) {
   const Pages pages;
   EXPECT_EQ(location_of(pages.data).kind, MemoryKind::host);
   {
-    const Pinned pinned(pages.data, 8192);
+    const Pinned pinned(0, pages.data, 8192);
     EXPECT_EQ(location_of(pages.data).kind, MemoryKind::pinned);
     EXPECT_EQ(location_of(pages.data + 8191).kind, MemoryKind::pinned);
-    EXPECT_THROW(Pinned(pages.data, 4096), Error) << "is pinned already";
+    EXPECT_THROW(Pinned(0, pages.data, 4096), Error) << "is pinned already";
     cudaGetLastError();
   }
   EXPECT_EQ(location_of(pages.data).kind, MemoryKind::host);
-  const Pinned again(pages.data, 4096);
+  const Pinned again(0, pages.data, 4096);
 }
 
 TEST_F(CudaMemory, DeviceMemoryIsAlignedAlsoWhereItIsEmpty) {

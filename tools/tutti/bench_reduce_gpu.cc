@@ -22,6 +22,7 @@ constexpr std::size_t kPage = 4096;
 class Stage {
  public:
   static constexpr std::size_t kBytes = (kPeriod * 8 + kPage - 1) / kPage * kPage;
+  explicit Stage(int device) : pinned_(device, own_.get(), kBytes) {}
   std::byte* data() const { return own_.get(); }
 
  private:
@@ -34,7 +35,7 @@ class Stage {
     return static_cast<std::byte*>(memory);
   }
   std::unique_ptr<std::byte, Free> own_{allocate()};
-  cuda::Pinned pinned_{own_.get(), kBytes};
+  cuda::Pinned pinned_;
 };
 
 class OnGpu final : public ReduceSubject {
@@ -43,6 +44,7 @@ class OnGpu final : public ReduceSubject {
       : element_(size_of(options.dtype)),
         memory_(options, max_count),
         here_(device),
+        stage_(device),
         own_(device, memory_.bytes),
         stream_(device),
         arrived_(device),

@@ -89,7 +89,7 @@ TEST_F(Strictness, WhatIsUnpinnedTooEarlyIsNotCopied) {
   OwnStream stream(0);
   cuda::Gate gate(0);
   {
-    const cuda::Pinned pinned(pages, 4096);
+    const cuda::Pinned pinned(0, pages, 4096);
     gate.hold(stream.get(), 1);
     cuda::copy(memory.data(), pages, 64, stream.get());
   }
