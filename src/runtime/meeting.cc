@@ -83,6 +83,7 @@ class OneDevice {
 
 std::unique_ptr<MeetingPlace::Attendance> MeetingPlace::attend(std::uint64_t communicator, std::uint32_t sequence,
                                                                int ranks, int rank, const Guest& guest) {
+  std::unique_ptr<Attendance> attendance;  // leaves, where something is thrown, without the lock
   const std::lock_guard lock(mutex_);
   const Key key{communicator, sequence};
   auto& round = rounds_[key];
@@ -97,7 +98,7 @@ std::unique_ptr<MeetingPlace::Attendance> MeetingPlace::attend(std::uint64_t com
   round->guests[rank] = guest;
   round->has_come[rank] = true;
   ++round->come;
-  std::unique_ptr<Attendance> attendance(new Attendance(*this, round, rank));
+  attendance.reset(new Attendance(*this, round, rank));
   if (round->state == State::open && !together) round->state = State::apart;
   if (round->state == State::open && round->come == round->guests.size()) round->put_on_device(guest);
   return attendance;

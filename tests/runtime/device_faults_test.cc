@@ -1,0 +1,156 @@
+// What a pretended device counts, and fails: how many kernels and copies a call takes, who hears of what a device
+// refuses, and that nothing is left behind.
+#include <gtest/gtest.h>
+
+#include "cuda/pretended/fresh_device.h"
+#include "runtime/device_calls.h"
+
+namespace tutti {
+namespace {
+
+using pretended::calls;
+
+class DeviceFaults : public cuda_test::FreshDevice {};
+
+// All ranks' inputs and outputs are device memory; or rank 0's are the host's.
+void reduce_once(Communicator& world, bool mixed, std::size_t count = 1000) {
+  const MemoryKind kind = mixed && world.rank() == 0 ? MemoryKind::host : MemoryKind::device;
+  const Shape shape{Collective::all_reduce, count, DType::int32, Op::sum, 0};
+  const Buffers buffers(shape, world.rank(), world.size(), kind, kind, false);
+  world.barrier();
+  call(world, shape, buffers.in(), buffers.out());
+  EXPECT_TRUE(buffers.result() == expected(shape, world.size())[0]);
+  world.barrier();
+}
+
+TEST_F(DeviceFaults, RanksOnOneDeviceTakeOneKernelAndNoCopy) {
+  for (const int ranks : {1, 2, 4, 8}) {
+    std::uint64_t launches = 0, copies = 0;
+    Communicator::run_threads(ranks, [&](Communicator& world) {
+      const DeviceBuffer in(MemoryKind::device, 4000), out(MemoryKind::device, 4000);
+      world.barrier();
+      if (world.rank() == 0) launches = calls(pretended::Call::launch), copies = calls(pretended::Call::copy);
+      world.barrier();
+      world.all_reduce(in.data(), out.data(), 1000, DType::float32, Op::sum);
+      world.barrier();
+      if (world.rank() == 0) {
+        EXPECT_EQ(calls(pretended::Call::launch) - launches, 1u) << ranks;
+        EXPECT_EQ(calls(pretended::Call::copy) - copies, 0u) << ranks;
+      }
+      world.barrier();
+    });
+  }
+  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+}
+
+TEST_F(DeviceFaults, NothingIsLeftBehind) {
+  for (const bool mixed : {false, true}) {
+    for (const std::string& transport : kTransports)
+      Communicator::run_threads(
+          3, [&](Communicator& world) { reduce_once(world, mixed); }, transport);
+    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  }
+}
+
+TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
+  pretended::set_devices(3);
+  Communicator::run_threads(3, [](Communicator& world) {
+    cuda::check(cudaSetDevice(world.rank()));
+    reduce_once(world, false);
+  });
+  // A rank's input on one device, its output on another.
+  Communicator::run_threads(2, [](Communicator& world) {
+    const Shape shape{Collective::all_reduce, 3'000'001, DType::int32, Op::sum, 0};
+    const DeviceBuffer in(MemoryKind::device, random_input(world.rank(), shape.count, shape.dtype));
+    cuda::check(cudaSetDevice(1 + world.rank()));
+    const DeviceBuffer out(MemoryKind::device, shape.count * 4);
+    call(world, shape, in.data(), out.data());
+    EXPECT_TRUE(out.read() == expected(shape, 2)[0]);
+  });
+  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+}
+
+// What body threw on each rank of a job of threads.
+std::vector<std::string> errors(int ranks, const std::function<void(Communicator&)>& body) {
+  std::vector<std::string> said(static_cast<std::size_t>(ranks));
+  Communicator::run_threads(
+      ranks,
+      [&](Communicator& world) {
+        try {
+          body(world);
+        } catch (const Error& error) {
+          said[static_cast<std::size_t>(world.rank())] = error.what();
+        }
+      },
+      "shm");
+  return said;
+}
+
+TEST_F(DeviceFaults, WhatADeviceRefusesIsToldToEveryRankAndNothingIsLeft) {
+  struct Fault {
+    pretended::Call call;
+    bool mixed;
+    cudaError_t error;
+  };
+  const Fault faults[] = {{pretended::Call::launch, false, cudaErrorInvalidDeviceFunction},
+                          {pretended::Call::copy, true, cudaErrorInvalidValue},
+                          {pretended::Call::registration, true, cudaErrorMemoryAllocation}};
+  for (const Fault& fault : faults) {
+    const auto said = errors(2, [&](Communicator& world) {
+      const bool on_host = fault.mixed && world.rank() == 0;
+      const DeviceBuffer values(on_host ? MemoryKind::host : MemoryKind::device, 4000);
+      world.barrier();
+      if (world.rank() == 0) pretended::fail(fault.call, 1, fault.error);
+      world.barrier();
+      world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum);
+    });
+    const std::string name = cudaGetErrorName(fault.error);
+    EXPECT_NE((said[0] + said[1]).find(name), std::string::npos) << name;
+    EXPECT_FALSE(said[1].empty()) << name;
+    if (fault.call != pretended::Call::registration) EXPECT_FALSE(said[0].empty()) << name;
+    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{}) << name;
+  }
+}
+
+TEST_F(DeviceFaults, ADeviceThatFailsForGoodIsToldToEveryRank) {
+  for (const bool mixed : {false, true}) {
+    const auto said = errors(2, [&](Communicator& world) {
+      const DeviceBuffer values(mixed && world.rank() == 0 ? MemoryKind::host : MemoryKind::device, 4000);
+      world.barrier();
+      if (world.rank() == 0)
+        pretended::fail(mixed ? pretended::Call::copy : pretended::Call::launch, 1, cudaErrorIllegalAddress);
+      world.barrier();
+      world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum);
+    });
+    for (const std::string& each : said) EXPECT_NE(each.find("cudaErrorIllegalAddress"), std::string::npos) << each;
+    pretended::reset();
+  }
+}
+
+TEST_F(DeviceFaults, WithoutADriverDevicesAndStreamsAreRefusedInWords) {
+  pretended::set_devices(pretended::kNoDriver);
+  const auto said = errors(1, [&](Communicator& world) {
+    float value = 1;
+    world.all_reduce(std::span(&value, 1), Op::sum, {.stream = reinterpret_cast<void*>(2)});
+  });
+  EXPECT_NE(said[0].find("all_reduce on a stream: no NVIDIA driver is installed here"), std::string::npos) << said[0];
+  const auto of_memory = errors(1, [&](Communicator& world) {
+    world.all_reduce(ConstBuffer(&world, MemoryKind::device, 0), Buffer(&world, MemoryKind::device, 0), 1,
+                     DType::float32, Op::sum);
+  });
+  EXPECT_NE(of_memory[0].find("all_reduce of device memory: no NVIDIA driver"), std::string::npos) << of_memory[0];
+}
+
+TEST_F(DeviceFaults, AStreamThatIsBeingCapturedIsRefused) {
+  const auto said = errors(1, [&](Communicator& world) {
+    const DeviceBuffer values(MemoryKind::device, 4000);
+    cudaStream_t stream = nullptr;
+    cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum, {.stream = stream});
+  });
+  EXPECT_NE(said[0].find("captured into a graph"), std::string::npos) << said[0];
+}
+
+}  // namespace
+}  // namespace tutti
