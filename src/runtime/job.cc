@@ -296,8 +296,9 @@ void Job::sleep(Lock& lock, const Request& request) {
   const std::uint64_t moved_before = moves();
   advance_all();
   if (request.over || moves() != moved_before) return;
+  const std::chrono::microseconds longest = on_devices_ > 0 ? kBetweenLooksAtDevices : kLongestSleep;
   lock.lock_.unlock();
-  sleeper_.sleep(on_devices_ > 0 ? kBetweenLooksAtDevices : kLongestSleep);
+  sleeper_.sleep(longest);
   lock.take();
 }
 

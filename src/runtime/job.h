@@ -130,7 +130,10 @@ class Job {
   void remove(Group& group);
   void advance_all();  // under the lock
   // Calls that wait for a device, which rings nobody: sleeps are short then. Under the lock.
-  void watch_devices(int more) { on_devices_ += more; }
+  void watch_devices(int more) {
+    on_devices_ += more;
+    if (more > 0) wake();
+  }
   // Sleeps until a transport has news, after one more advance_all() that moved nothing and did not end `request`. Under
   // the lock, released meanwhile.
   void sleep(Lock& lock, const Request& request);

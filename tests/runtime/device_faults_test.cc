@@ -60,7 +60,7 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
   });
   // A rank's input on one device, its output on another.
   Communicator::run_threads(2, [](Communicator& world) {
-    const Shape shape{Collective::all_reduce, 3'000'001, DType::int32, Op::sum, 0};
+    const Shape shape{Collective::all_reduce, 2'200'001, DType::int32, Op::sum, 0};
     const DeviceBuffer in(MemoryKind::device, random_input(world.rank(), shape.count, shape.dtype));
     cuda::check(cudaSetDevice(1 + world.rank()));
     const DeviceBuffer out(MemoryKind::device, shape.count * 4);
