@@ -75,20 +75,26 @@ TEST_P(OnDevices, EveryCollectiveGivesTheBitsOfHostMemoryInAnyMixOfMemory) {
   }
 }
 
+// Under sanitizers, where all of them take minutes, some.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+const std::vector<std::string> kLongTransports{"shm"};
+constexpr int kRanksOfLongCalls[] = {2};
+constexpr Collective kLongCalls[] = {Collective::reduce_scatter};
+#else
+const std::vector<std::string>& kLongTransports = kTransports;
+constexpr int kRanksOfLongCalls[] = {2, 3};
+const auto& kLongCalls = kWithBuffers;
+#endif
+class LongOnDevices : public OnDevices {};
+INSTANTIATE_TEST_SUITE_P(Collectives, LongOnDevices, testing::ValuesIn(kLongTransports),
+                         [](const auto& it) { return it.param; });
+
 // Several parts, the last of them shorter, of which some are fetched, some combined and some delivered at one time.
 // Whole numbers, so that what must come out is known without another collective.
-TEST_P(OnDevices, LongCallsAreCutAndGiveTheSameBits) {
+TEST_P(LongOnDevices, LongCallsAreCutAndGiveTheSameBits) {
   constexpr std::size_t kLong = (std::size_t{36} << 20) + 12;  // bytes of the whole message
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  if (GetParam() != "shm") GTEST_SKIP() << "by one transport under sanitizers, where it takes minutes";
-  const std::vector<int> all_ranks{2};
-  const std::vector<Collective> collectives{Collective::reduce_scatter};
-#else
-  const std::vector<int> all_ranks{2, 3};
-  const auto& collectives = kWithBuffers;
-#endif
-  for (const int ranks : all_ranks)
-    for (const Collective collective : collectives) {
+  for (const int ranks : kRanksOfLongCalls)
+    for (const Collective collective : kLongCalls) {
       const bool rows = collective == Collective::all_gather || collective == Collective::reduce_scatter;
       const Shape shape{collective, kLong / 4 / (rows ? static_cast<std::size_t>(ranks) : 1), DType::int32, Op::sum, 1};
       Communicator::run_threads(

@@ -60,12 +60,21 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
   });
   // A rank's input on one device, its output on another.
   Communicator::run_threads(2, [](Communicator& world) {
-    const Shape shape{Collective::all_reduce, 2'200'001, DType::int32, Op::sum, 0};
+    const Shape shape{Collective::broadcast, 2'200'001, DType::int32, Op::sum, 0};
     const DeviceBuffer in(MemoryKind::device, random_input(world.rank(), shape.count, shape.dtype));
     cuda::check(cudaSetDevice(1 + world.rank()));
     const DeviceBuffer out(MemoryKind::device, shape.count * 4);
-    call(world, shape, in.data(), out.data());
-    EXPECT_TRUE(out.read() == expected(shape, 2)[0]);
+    // More than a part; and what takes in on one device and puts out on another.
+    world.broadcast(in.data(), shape.count, shape.dtype, 0);
+    EXPECT_TRUE(in.read() == expected(shape, 2)[0]);
+    world.all_gather(in.data(), out.data(), shape.count / 2, shape.dtype);
+    auto half = in.read();
+    half.resize(shape.count / 2 * 4);
+    auto twice = half;
+    twice.insert(twice.end(), half.begin(), half.end());
+    auto gathered = out.read();
+    gathered.resize(twice.size());
+    EXPECT_TRUE(gathered == twice);
   });
   EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
 }
