@@ -129,8 +129,10 @@ class Communicator {
   // Joins through the caller's own store; settings.rank and .size say who. master_address and master_port are ignored.
   static Communicator join(const Settings& settings, Store& store);
 
-  // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error.
-  // transport: "inproc" (the simplest; for tests and for reading), "shm" or "tcp".
+  // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error. Where
+  // all buffers of a call lie on one GPU, one kernel does it. A call on a stream waits until all ranks have entered it.
+  // The ranks share each GPU's default stream: streams of theirs are best made with cudaStreamNonBlocking. transport:
+  // "inproc" (the simplest; for tests and for reading), "shm" or "tcp".
   static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
                           const std::string& transport = "inproc");
 
