@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "bench_limit_gpu.h"
 #include "tools/shell.h"
+#include "tutti/types.h"
 
 namespace tutti::tools {
 namespace {
@@ -29,6 +31,24 @@ TEST(GpuTraffic, IsEachInputReadOnceAndEachOutputWrittenOnce) {
   }
   EXPECT_EQ(traffic(Collective::broadcast, 0), (GpuTraffic{0, 4000}));
   EXPECT_EQ(traffic(Collective::broadcast, 1), (GpuTraffic{4000, 0})) << "the root";
+}
+
+TEST(BenchReduceOnPretendedGpu, GivesTheBitsOfTheCpu) {
+  for (const DType dtype : all_dtypes()) {
+    const Result run = shell(
+        "$TUTTI bench reduce --device cuda --sizes 0,8,10003 --iterations 1 --rounds 1 --json -n 9 "
+        "--dtype " +
+        std::string(to_string(dtype)));
+    EXPECT_EQ(run.status, 0) << run.err;
+    std::istringstream lines(run.out);
+    int rows = 0;
+    for (std::string line; std::getline(lines, line); ++rows) {
+      const auto row = nlohmann::json::parse(line);
+      EXPECT_EQ(row["gpu"], "pretended GPU 0");
+      EXPECT_EQ(row["wrong"], 0);
+    }
+    EXPECT_EQ(rows, 3);
+  }
 }
 
 TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
