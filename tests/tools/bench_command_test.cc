@@ -96,7 +96,7 @@ TEST(BenchCommand, RefusesBeforeItStartsAnyRank) {
   EXPECT_EQ(status_of({"all_reduce", "-n", "3", "--algorithm", "ring"}), 2);
   EXPECT_EQ(status_of({"all_reduce", "-n", "2", "--order", "random"}), 2);
   EXPECT_EQ(status_of({"all_reduce", "-n", "0"}), 2);
-  EXPECT_EQ(status_of({"all_reduce", "-n", "2", "--device", "cuda"}), 1);
+  EXPECT_EQ(status_of({"all_reduce", "-n", "2", "--device", "cuda", "--symmetric"}), 2);
 }
 
 TEST(BenchCommand, MeasuresASweepWithItsLimit) {
@@ -130,8 +130,8 @@ TEST(BenchTable, AJsonRowHasTheNamesThatScriptsRelyOn) {
   BenchRow row{
       .algorithm = Algorithm::ring, .bytes = 1024, .us = 2.5, .limit_us = 2, .wrong = 0, .hash = 0xabc, .table = 0xdef};
   const auto json = nlohmann::json::parse(json_row(row, options, 2));
-  EXPECT_EQ(json,
-            nlohmann::json::parse(R"({"collective":"all_reduce","transport":"shm","algorithm":"ring","order":"any",
+  EXPECT_EQ(json, nlohmann::json::parse(
+                      R"({"collective":"all_reduce","transport":"shm","device":"cpu","algorithm":"ring","order":"any",
     "ranks":2,"dtype":"float32","op":"sum","bytes":1024,"us":2.5,"algbw_gbs":0.4096,"busbw_gbs":0.4096,"limit_us":2.0,
     "wrong":0,"hash":"0000000000000abc",
     "table":"0000000000000def"})"));

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 
 #include "bench_limit.h"
+#include "bench_limit_gpu.h"
 #include "bench_measure.h"
 #include "bench_options.h"
 #include "bench_reduce.h"
@@ -26,19 +28,42 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+// How many ranks below this one are on its host, which the kernel's number of its start tells from others. Collective.
+std::size_t rank_of_host(Communicator& world) {
+  std::string number;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> number;
+  const std::uint64_t mine = digest(number.data(), number.size());
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
+  world.all_gather(&mine, all.data(), 1, DType::uint64);
+  return static_cast<std::size_t>(std::count(all.begin(), all.begin() + world.rank(), mine));
+}
+
+// Ranks that are threads share the first; processes take the host's in turn. Collective; starts CUDA.
+BenchGpu gpu_for(Communicator& world, const BenchOptions& options) {
+  const std::vector<cuda::Device> gpus = require_gpus();
+  const std::size_t rank = rank_of_host(world);
+  if (options.transport == "inproc") return {gpus.front()};
+  return {gpus[rank % gpus.size()], gpus.size()};
+}
+
 // Measures all sizes on a rank that had `processors` to use before it was bound; rank 0 prints, and throws when a
 // result was wrong.
 void sweep(Communicator& world, const BenchOptions& options, const std::vector<std::size_t>& counts, Limit* limit,
            int processors) {
   const bool prints = world.rank() == 0;
   if (prints) mention_rounding(options, world.size());
-  if (prints && !options.json) print(table_head(options, world.size(), processors));
-  Bench bench(world, options, std::ranges::max(counts));
+  std::optional<BenchGpu> gpu;
+  if (options.device == "cuda") gpu = gpu_for(world, options);
+  if (prints && !options.json) print(table_head(options, world.size(), processors, gpu));
+  const auto device = gpu ? std::optional(gpu->device.index) : std::nullopt;
+  Bench bench(world, options, std::ranges::max(counts), device);
+  const auto copies = gpu ? gpu_limit(world, options, bench.buffers(), *device) : nullptr;
   std::uint64_t wrong = 0;
   for (const std::size_t count : counts) {
     const std::size_t bytes = count * size_of(options.dtype) * parts_of(options.collective, world.size());
-    const std::optional<double> limit_us = limit != nullptr ? limit->measure_us(bytes) : std::nullopt;
+    std::optional<double> limit_us = limit != nullptr ? limit->measure_us(bytes) : std::nullopt;
     world.barrier();  // where the other ranks sleep while rank 0 has the limit measured
+    if (copies != nullptr) limit_us = std::max(limit_us, copies->measure_us(bytes));  // the slower; nothing is less
     BenchRow row = bench.measure(count);
     row.limit_us = limit_us;
     wrong += row.wrong.value_or(0);
@@ -92,13 +117,10 @@ int run_as_rank(const BenchOptions& options) {
 }
 
 int run(const BenchOptions& options) {
-  if (options.device != "cpu") {
-    require_gpu();
-    fmt::print(stderr, "tutti bench: --device {}: this version of tutti reads and writes host memory only\n",
-               options.device);
-    return 1;
-  }
   if (options.ranks) check(options, *options.ranks);
+  // CUDA does not outlive a fork: whoever still has to start processes leaves it to them.
+  const bool has_threads = options.transport == "inproc" && options.ranks;
+  if (options.device == "cuda" && (has_threads || is_launcher(options.ranks))) require_gpu_of_children();
   if (options.transport == "inproc") return run_as_threads(options);
   // Each binds itself, as the launcher would: rank 0 must first start the processes of the limit on all cores.
   if (const auto status = launch_self("tutti bench", options.ranks, Bind::none)) return *status;

@@ -1,21 +1,16 @@
 #include "bench_measure.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "limit.h"
 #include "runtime/choose_text.h"
-#include "tutti/error.h"
 
 namespace tutti::tools {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
 
 bool reduces(Collective collective) {
@@ -24,43 +19,42 @@ bool reduces(Collective collective) {
 
 }  // namespace
 
-BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, bool symmetric) {
-  const std::size_t whole = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
-  if (symmetric) {
-    symmetric_ = world.allocate(whole);
-    return;
-  }
-  own_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
-  if (own_ == nullptr)
-    throw Error(ErrorCode::system, fmt::format("no memory for a buffer of {} bytes; use a smaller --max", whole));
+double slowest_us(Communicator& world, const std::vector<double>& rounds) {
+  std::vector<double> all(rounds.size() * static_cast<std::size_t>(world.size())), slowest(rounds.size());
+  world.all_gather(rounds.data(), all.data(), rounds.size(), DType::float64);
+  for (std::size_t at = 0; at < all.size(); ++at)
+    slowest[at % rounds.size()] = std::max(slowest[at % rounds.size()], all[at]);
+  return median(slowest);
 }
 
-void BenchMemory::Free::operator()(std::byte* memory) const { std::free(memory); }
-
-Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count)
-    : world_(world), options_(options), expectation_(options, world.size()) {
-  table_ = runtime::hash_of(runtime::parse_table(world.table(), "the table"));
-  const std::size_t whole = max_count * size_of(options.dtype) * parts_of(options.collective, world.size());
-  for (BenchMemory& memory : memory_) memory = BenchMemory(world, whole, options.symmetric);
-}
+Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count, std::optional<int> device)
+    : world_(world),
+      options_(options),
+      expectation_(options, world.size()),
+      table_(runtime::hash_of(runtime::parse_table(world.table(), "the table"))),
+      buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()),
+               options.symmetric, device) {}
 
 void Bench::aim_at(std::size_t count) {
   const std::size_t bytes = count * size_of(options_.dtype), own = bytes * static_cast<std::size_t>(world_.rank());
   count_ = count;
   out_count_ = options_.collective == Collective::all_gather ? count * static_cast<std::size_t>(world_.size()) : count;
-  in_ = memory_[0].data();
-  out_ = memory_[options_.in_place ? 0 : 1].data();
+  in_ = buffers_.data(0);
+  out_ = buffers_.data(options_.in_place ? 0 : 1);
   if (options_.collective == Collective::broadcast) out_ = in_;  // has no other form
   if (options_.in_place && options_.collective == Collective::reduce_scatter) out_ += own;
   if (options_.in_place && options_.collective == Collective::all_gather) in_ += own;
 }
 
 void Bench::prepare() {
-  std::memset(out_, 0xa5, out_count_ * size_of(options_.dtype));
+  const std::size_t element = size_of(options_.dtype);
+  std::memset(buffers_.stage(out_), 0xa5, out_count_ * element);
+  buffers_.put(out_, out_count_ * element);
   if (options_.collective == Collective::broadcast && world_.rank() != options_.root) return;
   const bool scatters = options_.collective == Collective::reduce_scatter;
   const std::size_t in_count = scatters ? count_ * static_cast<std::size_t>(world_.size()) : count_;
-  write_input(in_, 0, in_count, options_.dtype, world_.rank());
+  write_input(buffers_.stage(in_), 0, in_count, options_.dtype, world_.rank());
+  buffers_.put(in_, in_count * element);
 }
 
 void Bench::call() {
@@ -104,17 +98,11 @@ BenchRow Bench::measure(std::size_t count) {
   const std::size_t calls = calls_a_round();
   prepare();
   time_round(calls);  // warms caches and page tables
-  std::vector<double> mine, slowest;
+  std::vector<double> mine;
   for (int round = 0; round < options_.rounds; ++round) mine.push_back(time_round(calls));
   if (repeatable()) check(row);
 
-  const std::vector<double> all = gather(mine);
-  for (std::size_t round = 0; round < mine.size(); ++round) {
-    double us = 0;
-    for (std::size_t at = round; at < all.size(); at += mine.size()) us = std::max(us, all[at]);
-    slowest.push_back(us);
-  }
-  row.us = median(slowest);
+  row.us = slowest_us(world_, mine);
   return row;
 }
 
@@ -123,9 +111,10 @@ void Bench::check(BenchRow& row) {
     if (options_.ranks) row.wrong = row.wrong.value_or(0) + late_barriers();
     return;
   }
-  const std::uint64_t wrong = expectation_.count_wrong(out_, count_, world_.rank(), order_);
-  const std::vector<std::uint64_t> all =
-      gather<std::uint64_t>({digest(out_, out_count_ * size_of(options_.dtype)), wrong});
+  const std::size_t out_bytes = out_count_ * size_of(options_.dtype);
+  const std::byte* const out = buffers_.get(out_, out_bytes);
+  const std::uint64_t wrong = expectation_.count_wrong(out, count_, world_.rank(), order_);
+  const std::vector<std::uint64_t> all = gather<std::uint64_t>({digest(out, out_bytes), wrong});
   std::vector<std::uint64_t> hashes;
   for (std::size_t at = 0; at < all.size(); at += 2) {
     hashes.push_back(all[at]);

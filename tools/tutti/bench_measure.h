@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "bench_memory.h"
 #include "bench_options.h"
 #include "bench_table.h"
 #include "bench_values.h"
@@ -14,32 +14,21 @@
 
 namespace tutti::tools {
 
-// Memory for the benchmark's messages, aligned to pages: shared with the peers (symmetric) or this rank's own.
-class BenchMemory {
- public:
-  BenchMemory() = default;
-  BenchMemory(Communicator& world, std::size_t bytes, bool symmetric);  // collective when symmetric
-  std::byte* data() const {
-    return symmetric_.data() != nullptr ? static_cast<std::byte*>(symmetric_.data()) : own_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  Memory symmetric_;
-  std::unique_ptr<std::byte, Free> own_;
-};
+// Collective, and the same on every rank: each gives its time of every round; the median of the slowest rank's.
+double slowest_us(Communicator& world, const std::vector<double>& rounds);
 
 class Bench {
  public:
-  // Collective. `max_count` is the largest that measure() will be given. Both references must outlive the object.
-  Bench(Communicator& world, const BenchOptions& options, std::size_t max_count);
+  // Collective. `max_count` is the largest that measure() will be given. device: the GPU that has the buffers. Both
+  // references must outlive the object.
+  Bench(Communicator& world, const BenchOptions& options, std::size_t max_count, std::optional<int> device = {});
 
   // Collective; every rank gets the same row, without a limit. Checks one call on fresh buffers, then times rounds of
   // calls, then, where repeated calls leave the result as it is, checks again. The row's hash is that of one rank's
   // results if they are the same on all, otherwise that of all ranks' hashes.
   BenchRow measure(std::size_t count);
+
+  const BenchBuffers& buffers() const { return buffers_; }
 
  private:
   void aim_at(std::size_t count);
@@ -58,7 +47,7 @@ class Bench {
   const BenchOptions& options_;
   Expectation expectation_;
   std::uint64_t table_;  // its hash
-  BenchMemory memory_[2];
+  BenchBuffers buffers_;
 
   // The message aimed at.
   std::size_t count_ = 0;      // of the call

@@ -129,6 +129,9 @@ void check(const BenchOptions& options, int ranks) {
   if (options.root < 0 || options.root >= ranks) {
     throw UsageError(fmt::format("--root {} is outside [0, {}), the ranks", options.root, ranks));
   }
+  if (options.symmetric && options.device == "cuda") {
+    throw UsageError("--symmetric is memory of the host that all its ranks map: it cannot be a GPU's (--device cuda)");
+  }
   check_sizes(options);
   if (options.algorithm == Algorithm::automatic) return;
   const AlgorithmEntry* entry = find_algorithm(options.collective, options.algorithm);

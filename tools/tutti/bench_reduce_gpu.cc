@@ -1,42 +1,19 @@
 // A GPU's kernels beside copies from its memory to its memory, by the GPU's clock. Needs nothing of CUDA's to compile:
 // without it there is no device to be given.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
+#include "bench_memory.h"
 #include "bench_reduce.h"
 #include "bench_values.h"
 #include "cuda/memory.h"
 #include "cuda/reduce.h"
 #include "cuda/stopwatch.h"
 #include "cuda/stream.h"
-#include "tutti/error.h"
 
 namespace tutti::tools {
 namespace {
-
-constexpr std::size_t kPage = 4096;
-
-// Pinned host memory of a whole period of any type, by way of which everything goes.
-class Stage {
- public:
-  static constexpr std::size_t kBytes = (kPeriod * 8 + kPage - 1) / kPage * kPage;
-  explicit Stage(int device) : pinned_(device, own_.get(), kBytes) {}
-  std::byte* data() const { return own_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  static std::byte* allocate() {
-    void* const memory = std::aligned_alloc(kPage, kBytes);
-    if (memory == nullptr) throw Error(ErrorCode::system, "no memory for copies from and to the GPU");
-    return static_cast<std::byte*>(memory);
-  }
-  std::unique_ptr<std::byte, Free> own_{allocate()};
-  cuda::Pinned pinned_;
-};
 
 class OnGpu final : public ReduceSubject {
  public:
@@ -44,7 +21,7 @@ class OnGpu final : public ReduceSubject {
       : element_(size_of(options.dtype)),
         memory_(options, max_count),
         here_(device),
-        stage_(device),
+        stage_(device, kPeriod * 8),
         own_(device, memory_.bytes),
         stream_(device),
         arrived_(device),
@@ -63,7 +40,7 @@ class OnGpu final : public ReduceSubject {
     return time(calls, [&] { cuda::copy(own_.data() + memory_.copies(), own_.data(), bytes, stream_.get()); });
   }
   void spoil(std::size_t count) override {
-    std::memset(stage_.data(), 0xa5, Stage::kBytes);
+    std::memset(stage_.data(), 0xa5, stage_.bytes());
     fill(call_.target.data, count);
   }
   void read(std::byte* to, std::size_t first, std::size_t count) override {
@@ -95,7 +72,7 @@ class OnGpu final : public ReduceSubject {
   std::size_t element_;
   ReduceMemory memory_;
   cuda::OnDevice here_;
-  Stage stage_;
+  PinnedPages stage_;  // a whole period of any type, by way of which everything goes
   cuda::DeviceMemory own_;
   cuda::OwnStream stream_;
   cuda::Event arrived_;

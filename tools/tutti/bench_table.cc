@@ -45,6 +45,13 @@ std::string what_is_called(const BenchOptions& options) {
   return text;
 }
 
+std::string gpu_words(const BenchGpu& gpu) {
+  const cuda::Device& device = gpu.device;
+  const std::string name = fmt::format("GPU {}, {}, PCI {}", device.index, device.name, device.pci);
+  if (gpu.of == 1) return fmt::format("# all buffers lie on {}\n", name);
+  return fmt::format("# the buffers of rank r of a host lie on GPU r mod {}; rank 0's: {}\n", gpu.of, name);
+}
+
 }  // namespace
 
 Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks) {
@@ -53,11 +60,12 @@ Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks) {
   return {algorithm, algorithm * bus_factor(collective, ranks)};
 }
 
-std::string table_head(const BenchOptions& options, int ranks, int processors) {
+std::string table_head(const BenchOptions& options, int ranks, int processors, const std::optional<BenchGpu>& gpu) {
   std::string text = fmt::format("# tutti bench {}: {} rank{}, {}{}\n", to_string(options.collective), ranks,
                                  ranks == 1 ? "" : "s", options.transport, what_is_called(options));
   text += fmt::format("# us: one of many calls back to back, the slowest rank's mean, median of {} rounds\n",
                       options.rounds);
+  if (gpu) text += gpu_words(*gpu);
   text += fmt::format("# limit: {}\n", limit_words(options, ranks));
   text += fmt::format("# rank 0 was started on {} processor{}; 1 GB = 10^9 bytes\n#\n", processors,
                       processors == 1 ? "" : "s");
@@ -79,6 +87,7 @@ std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks
   nlohmann::ordered_json json;
   json["collective"] = to_string(options.collective);
   json["transport"] = options.transport;
+  json["device"] = options.device;
   json["algorithm"] = to_string(row.algorithm);
   json["order"] = to_string(options.order);
   json["ranks"] = ranks;

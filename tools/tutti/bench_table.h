@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench_options.h"
+#include "cuda/device.h"
 #include "tutti/types.h"
 
 namespace tutti::tools {
@@ -28,8 +29,14 @@ struct Bandwidth {
 };
 Bandwidth bandwidth(const BenchRow& row, Collective collective, int ranks);
 
-// Each ends in a newline. processors: what rank 0 could use when it was started.
-std::string table_head(const BenchOptions& options, int ranks, int processors);
+// Where a rank's buffers lie: on one of its host's GPUs.
+struct BenchGpu {
+  cuda::Device device;
+  std::size_t of = 1;  // that many; the ranks of a host take them in turn
+};
+
+// Each ends in a newline. processors: what rank 0 could use when it was started. gpu: rank 0's.
+std::string table_head(const BenchOptions& options, int ranks, int processors, const std::optional<BenchGpu>& gpu = {});
 std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks);
 std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks);
 

@@ -117,8 +117,10 @@ int launch(const Job& job) {
   return status;
 }
 
+bool is_launcher(std::optional<int> ranks) { return ranks && std::getenv("TUTTI_RANK") == nullptr; }
+
 std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind) {
-  if (!ranks || std::getenv("TUTTI_RANK") != nullptr) return std::nullopt;
+  if (!is_launcher(ranks)) return std::nullopt;
   Job job;
   job.name = name;
   std::ifstream command_line("/proc/self/cmdline");

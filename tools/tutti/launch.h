@@ -44,6 +44,8 @@ int launch(const Job& job);
 //   if (const auto status = launch_self("tutti train", options.ranks)) return *status;
 //
 // Check all that can be checked of the options before: n ranks would print the same complaint n times.
+// What else must hold is to be looked at only by the one that starts them: is_launcher().
+bool is_launcher(std::optional<int> ranks);
 std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind = Bind::automatic);
 
 }  // namespace tutti::tools

@@ -123,6 +123,15 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   }
 }
 
+// A machine whose GPUs have no link: what is of another device goes by way of the host.
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int from, int to) {
+  if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
+  if (!exists(from) || !exists(to)) return remembered(cudaErrorInvalidDevice);
+  if (from == to) return remembered(cudaErrorInvalidValue);
+  *value = 0;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int device) {
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   if (!exists(device) || bytes < 13) return remembered(cudaErrorInvalidValue);

@@ -1,0 +1,76 @@
+// Where the benchmark's messages lie: in host memory, of this rank or shared with its peers, or on a GPU.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "cuda/memory.h"
+#include "tutti/communicator.h"
+
+namespace tutti::tools {
+
+// Whole pages of host memory, one at least. Throws Error{system}.
+class Pages {
+ public:
+  explicit Pages(std::size_t bytes);
+  std::byte* data() const { return own_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte, Free> own_;
+};
+
+// The same, pinned, for copies from and to a GPU.
+class PinnedPages {
+ public:
+  PinnedPages(int device, std::size_t bytes) : pages_(bytes), pinned_(device, pages_.data(), pages_.bytes()) {}
+  std::byte* data() const { return pages_.data(); }
+  std::size_t bytes() const { return pages_.bytes(); }
+
+ private:
+  Pages pages_;
+  cuda::Pinned pinned_;
+};
+
+// Host memory: shared with the peers (symmetric) or this rank's own.
+class BenchMemory {
+ public:
+  BenchMemory() = default;
+  BenchMemory(Communicator& world, std::size_t bytes, bool symmetric);  // collective when symmetric
+  std::byte* data() const { return own_ ? own_->data() : static_cast<std::byte*>(symmetric_.data()); }
+
+ private:
+  Memory symmetric_;
+  std::optional<Pages> own_;
+};
+
+// Two buffers of one rank, in host memory or on a GPU, and what the host writes to them and reads of them.
+class BenchBuffers {
+ public:
+  // Of `bytes` each, or some more. symmetric: collective, and for host memory only. device: whose memory it is, and
+  // the calling thread's current device until the object goes; nothing: the host's.
+  BenchBuffers(Communicator& world, std::size_t bytes, bool symmetric, std::optional<int> device);
+  ~BenchBuffers();
+
+  std::byte* data(int which) const;  // 0 or 1; the host cannot touch what is a GPU's
+  std::size_t bytes() const { return bytes_; }
+
+  // What lies at `at` in either buffer, for the host: stage() is where to write what put() then brings there, and get()
+  // has the first `size` bytes of what is there, until the next call. They block. Of host memory it is `at` itself.
+  std::byte* stage(std::byte* at) const;
+  void put(std::byte* at, std::size_t size);
+  const std::byte* get(std::byte* at, std::size_t size);
+
+ private:
+  struct OnGpu;
+  std::size_t bytes_;
+  BenchMemory host_[2];
+  std::unique_ptr<OnGpu> gpu_;
+};
+
+}  // namespace tutti::tools

@@ -1,0 +1,94 @@
+#include "program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "tutti/error.h"
+
+namespace {
+
+using tutti::tools::Subcommand;
+
+bool is_wrong_input(const tutti::Error& error) {
+  return error.code == tutti::ErrorCode::invalid_argument || error.code == tutti::ErrorCode::unsupported;
+}
+
+int complain(const std::string& who, const std::string& what, int status) {
+  fmt::print(stderr, "{}: {}\n", who, what);
+  return status;
+}
+
+// What was printed has to have arrived: rows that a full disk swallowed are a failure.
+int with_output_written(const std::string& who, int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  return complain(who, fmt::format("cannot write the output: {}", std::strerror(errno)), std::max(status, 1));
+}
+
+int run(const Subcommand& command) {
+  const std::string who = "tutti " + command.parser->get_name();
+  try {
+    return with_output_written(who, command.run());
+  } catch (const tutti::tools::UsageError& error) {
+    return complain(who, error.what(), 2);
+  } catch (const tutti::Error& error) {
+    return complain(who, error.what(), is_wrong_input(error) ? 2 : 1);
+  } catch (const std::exception& error) {
+    return complain(who, error.what(), 1);
+  }
+}
+
+// The arguments, last first, as CLI11 takes them. A "--" before the program of `tutti run` is left out: CLI11 would
+// give what follows to the parser above.
+std::vector<std::string> arguments(int argc, char** argv, const CLI::App* run) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args.front() == run->get_name()) {
+    std::size_t at = 1;
+    while (at < args.size() && args[at].size() > 1 && args[at].front() == '-' && args[at] != "--") {
+      const CLI::Option* option = run->get_option_no_throw(args[at]);
+      at += option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
+    }
+    if (at < args.size() && args[at] == "--") args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::reverse(args.begin(), args.end());
+  return args;
+}
+
+}  // namespace
+
+namespace tutti::tools {
+
+int run_program(int argc, char** argv) {
+  CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
+  app.require_subcommand(0, 1);
+  const Subcommand commands[] = {
+      tutti::tools::add_run(app),  tutti::tools::add_bench(app), tutti::tools::add_train(app),
+      tutti::tools::add_plan(app), tutti::tools::add_tune(app),  tutti::tools::add_doctor(app),
+  };
+  const auto given = [&]() -> const Subcommand* {
+    for (const Subcommand& command : commands) {
+      if (command.parser->parsed()) return &command;
+    }
+    return nullptr;
+  };
+  try {
+    app.parse(arguments(argc, argv, commands[0].parser));
+  } catch (const CLI::Success& asked) {  // --help
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string who = given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti";
+    return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
+  }
+  if (given() == nullptr)
+    return complain("tutti", "say what to do: run, bench, train, plan, tune or doctor. Try tutti --help.", 2);
+  return run(*given());
+}
+
+}  // namespace tutti::tools
