@@ -1,16 +1,18 @@
-// What the trainer does when a pretended device refuses or fails, and what it leaves behind.
+// What only a pretended device shows: what the trainer does when it refuses or fails or is slow, and what is left
+// behind.
 #include <thread>
 
 #include "cuda/pretended/fresh_device.h"
 #include "trainer/cuda/gpu.h"
 #include "trainer/operations.h"
 #include "trainer/train.h"
+#include "tutti/communicator.h"
 #include "tutti/error.h"
 
 namespace tutti::trainer {
 namespace {
 
-class FailingGpu : public cuda_test::FreshDevice {
+class PretendedGpu : public cuda_test::FreshDevice {
  protected:
   static Dataset line() { return {"line", {1, 2, 3, 4, 5}, {3, 5, 7, 9, 12}}; }
   static void expect_told(const char* words) {
@@ -26,31 +28,49 @@ class FailingGpu : public cuda_test::FreshDevice {
   }
 };
 
-TEST_F(FailingGpu, ALaunchThatIsRefusedIsTold) {
+TEST_F(PretendedGpu, ALaunchThatIsRefusedIsTold) {
   pretended::fail(pretended::Call::launch, 5, cudaErrorNoKernelImageForDevice);
   expect_told("holds no code for this GPU");
 }
-TEST_F(FailingGpu, AKernelThatFailsOnTheDeviceIsTold) {
+TEST_F(PretendedGpu, AKernelThatFailsOnTheDeviceIsTold) {
   pretended::fail(pretended::Call::launch, 5, cudaErrorIllegalAddress);
   expect_told("touched memory that is not its own");
 }
-TEST_F(FailingGpu, MemoryThatIsFullIsTold) {
+TEST_F(PretendedGpu, MemoryThatIsFullIsTold) {
   pretended::fail(pretended::Call::allocation, 3, cudaErrorMemoryAllocation);
   expect_told("the GPU's memory is full");
 }
-TEST_F(FailingGpu, CopiesThatFailAreTold) {
+TEST_F(PretendedGpu, CopiesThatFailAreTold) {
   for (const int nth : {1, 2, 3, 5}) {
     pretended::reset();
     pretended::fail(pretended::Call::copy, static_cast<std::uint64_t>(nth), cudaErrorLaunchFailure);
     expect_told("LaunchFailure");
   }
 }
-TEST_F(FailingGpu, NoDriverIsTold) {
+TEST_F(PretendedGpu, NoDriverIsTold) {
   pretended::set_devices(pretended::kNoDriver);
   expect_told("no NVIDIA driver is installed");
 }
 
-TEST_F(FailingGpu, NothingIsLeftBehindAndStepsAllocateNothingNew) {
+// What the trainer leaves unordered, the device's delays make show.
+TEST_F(PretendedGpu, DelaysChangeNoBit) {
+  const auto weights = [](bool on_gpu) {
+    std::string sha256;
+    Communicator::run_threads(2, [&](Communicator& world) {
+      const auto device = on_gpu ? make_gpu(0) : nullptr;
+      const auto result = train(world, line(), {.degree = 1}, {}, device ? *device : cpu());
+      if (world.rank() == 0) sha256 = result.weights_sha256;
+    });
+    return sha256;
+  };
+  const std::string expected = weights(false);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    pretended::set_delays(seed);
+    EXPECT_EQ(weights(true), expected) << seed;
+  }
+}
+
+TEST_F(PretendedGpu, NothingIsLeftBehindAndStepsAllocateNothingNew) {
   pretended::set_delays(7);
   std::uint64_t after_step[3] = {};
   std::thread([&] {
