@@ -14,7 +14,8 @@ class GradientSync {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // values[i] on every rank = the sum over all ranks of values[i]: the same bits everywhere.
+  // values[i] on every rank = the sum over all ranks of values[i]: the same bits everywhere. `values` is memory of the
+  // device that this rank trains on, which is done with it, and on return holds the sums.
   virtual void sum(std::span<double> values) = 0;
 
   // True on every rank if all ranks hold the same value, false on every rank otherwise.

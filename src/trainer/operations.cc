@@ -1,6 +1,6 @@
 #include "trainer/operations.h"
 
-#include <cmath>
+#include <algorithm>
 #include <string>
 
 #include "tutti/error.h"
@@ -17,45 +17,79 @@ std::string text(Shape shape) { return std::to_string(shape.rows) + " x " + std:
                                                text(a.shape()) + " and " + text(b.shape()));
 }
 
-// gradient of `input`[i] += derivative(i) * gradient of `out`[i], for every element.
-template <class Derivative>
-void backward_elementwise(const Node& out, const Tensor& input, Derivative derivative) {
+const double* data(const Tensor& a) { return a.node().values.data(); }
+
+// Sets the values of `result`, element by element, by what is left to say of the task.
+Tensor computed(Tensor result, Task task) {
+  task.count = result.shape().count();
+  task.out = result.node().values.data();
+  result.device().run(task);
+  return result;
+}
+
+// Adds to the gradient of `input`, element by element, if it keeps one.
+void add_gradient(const Tensor& input, Task task) {
   Node& to = input.node();
   if (!to.needs_gradient) return;
-  for (std::size_t i = 0; i < out.gradient.size(); ++i) to.gradient[i] += derivative(i) * out.gradient[i];
+  task.count = to.gradient.size();
+  task.out = to.gradient.data();
+  to.device.run(task);
 }
 
-// out[i] = function(a[i]); derivative(x, y) is that of `function` at x, where its value is y.
-template <class Function, class Derivative>
-Tensor unary(const Tensor& a, Function function, Derivative derivative) {
-  std::vector<double> values(a.values().size());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = function(a.values()[i]);
-  return Tensor::result(a.shape(), std::move(values), {a}, [derivative](Node& out) {
-    const Tensor& input = out.inputs[0];
-    backward_elementwise(out, input, [&](std::size_t i) { return derivative(input.values()[i], out.values[i]); });
-  });
+// gradient of `input` += factor * gradient of `out`.
+void pass_on(const Node& out, const Tensor& input, double factor) {
+  add_gradient(input, {.step = Step::add_scaled, .a = out.gradient.data(), .scalar = factor});
 }
 
-double pairwise_sum(std::span<const double> values) {
-  if (values.size() <= 16) {
-    double total = 0;
-    for (double value : values) total += value;
-    return total;
-  }
-  const std::size_t half = values.size() / 2;
-  return pairwise_sum(values.first(half)) + pairwise_sum(values.subspan(half));
+// b is the gradient of `out`, a the values that the derivative is of.
+void pass_on(Step step, const Node& out, const Tensor& input, const Array& values) {
+  add_gradient(input, {.step = step, .a = values.data(), .b = out.gradient.data()});
+}
+
+std::size_t groups_of(std::size_t rows) {
+  return std::max<std::size_t>(1, (rows + kRowsOfGroup - 1) / kRowsOfGroup);  // of no rows the sum is 0
+}
+
+// The sums of the columns of a {rows, cols}, level upon level.
+Array sum_rows(Device& device, const double* a, std::size_t rows, std::size_t cols) {
+  Array sums;
+  do {
+    const std::size_t groups = groups_of(rows);
+    Array level(device, groups * cols);
+    device.run(
+        {.step = Step::sum_rows, .count = level.size(), .out = level.data(), .a = a, .rows = rows, .cols = cols});
+    sums = std::move(level);
+    a = sums.data();
+    rows = groups;
+  } while (rows > 1);
+  return sums;
+}
+
+// The product of the transpose of a {rows, inner} by b {rows, cols}: a sum over rows.
+Array sum_products(Device& device, const Array& a, const Array& b, std::size_t rows, std::size_t inner,
+                   std::size_t cols) {
+  const std::size_t groups = groups_of(rows);
+  Array sums(device, groups * inner * cols);
+  device.run({.step = Step::sum_products,
+              .count = sums.size(),
+              .out = sums.data(),
+              .a = a.data(),
+              .b = b.data(),
+              .rows = rows,
+              .inner = inner,
+              .cols = cols});
+  return groups == 1 ? std::move(sums) : sum_rows(device, sums.data(), groups, inner * cols);
 }
 
 Tensor add_row(const Tensor& a, const Tensor& row) {
-  const std::size_t cols = row.shape().cols;
-  std::vector<double> values(a.values().begin(), a.values().end());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] += row.values()[i % cols];
-  return Tensor::result(a.shape(), std::move(values), {a, row}, [cols](Node& out) {
-    backward_elementwise(out, out.inputs[0], [](std::size_t) { return 1.0; });
-    Node& to = out.inputs[1].node();
-    if (!to.needs_gradient) return;
-    for (std::size_t i = 0; i < out.gradient.size(); ++i) to.gradient[i % cols] += out.gradient[i];
-  });
+  const auto backward = [](Node& out) {
+    pass_on(out, out.inputs[0], 1);
+    if (!out.inputs[1].node().needs_gradient) return;
+    const Array sums = sum_rows(out.device, out.gradient.data(), out.shape.rows, out.shape.cols);
+    add_gradient(out.inputs[1], {.step = Step::add_scaled, .a = sums.data(), .scalar = 1});
+  };
+  return computed(Tensor::result(a.shape(), {a, row}, backward),
+                  {.step = Step::add_row, .a = data(a), .b = data(row), .cols = row.shape().cols});
 }
 
 }  // namespace
@@ -63,86 +97,78 @@ Tensor add_row(const Tensor& a, const Tensor& row) {
 Tensor add(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() && b.shape() == Shape{1, a.shape().cols}) return add_row(a, b);
   if (a.shape() != b.shape()) refuse("add", a, b);
-  std::vector<double> values(a.values().begin(), a.values().end());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] += b.values()[i];
-  return Tensor::result(a.shape(), std::move(values), {a, b}, [](Node& out) {
-    for (const Tensor& input : out.inputs) backward_elementwise(out, input, [](std::size_t) { return 1.0; });
-  });
+  const auto backward = [](Node& out) {
+    for (const Tensor& input : out.inputs) pass_on(out, input, 1);
+  };
+  return computed(Tensor::result(a.shape(), {a, b}, backward), {.step = Step::add, .a = data(a), .b = data(b)});
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) refuse("sub", a, b);
-  std::vector<double> values(a.values().begin(), a.values().end());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] -= b.values()[i];
-  return Tensor::result(a.shape(), std::move(values), {a, b}, [](Node& out) {
-    backward_elementwise(out, out.inputs[0], [](std::size_t) { return 1.0; });
-    backward_elementwise(out, out.inputs[1], [](std::size_t) { return -1.0; });
-  });
+  const auto backward = [](Node& out) {
+    pass_on(out, out.inputs[0], 1);
+    pass_on(out, out.inputs[1], -1);
+  };
+  return computed(Tensor::result(a.shape(), {a, b}, backward), {.step = Step::sub, .a = data(a), .b = data(b)});
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) refuse("mul", a, b);
-  std::vector<double> values(a.values().begin(), a.values().end());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= b.values()[i];
-  return Tensor::result(a.shape(), std::move(values), {a, b}, [](Node& out) {
-    for (int side : {0, 1}) {
-      const std::span<const double> other = out.inputs[1 - side].values();
-      backward_elementwise(out, out.inputs[side], [&](std::size_t i) { return other[i]; });
-    }
-  });
+  const auto backward = [](Node& out) {
+    for (int side : {0, 1}) pass_on(Step::add_product, out, out.inputs[side], out.inputs[1 - side].node().values);
+  };
+  return computed(Tensor::result(a.shape(), {a, b}, backward), {.step = Step::mul, .a = data(a), .b = data(b)});
 }
 
 Tensor scale(const Tensor& a, double factor) {
-  return unary(
-      a, [factor](double x) { return factor * x; }, [factor](double, double) { return factor; });
+  const auto backward = [factor](Node& out) { pass_on(out, out.inputs[0], factor); };
+  return computed(Tensor::result(a.shape(), {a}, backward), {.step = Step::scale, .a = data(a), .scalar = factor});
 }
 
 Tensor square(const Tensor& a) {
-  return unary(
-      a, [](double x) { return x * x; }, [](double x, double) { return 2 * x; });
+  const auto backward = [](Node& out) {
+    pass_on(Step::square_gradient, out, out.inputs[0], out.inputs[0].node().values);
+  };
+  return computed(Tensor::result(a.shape(), {a}, backward), {.step = Step::square, .a = data(a)});
 }
 
 Tensor relu(const Tensor& a) {
-  return unary(
-      a, [](double x) { return x > 0 ? x : 0; }, [](double x, double) { return x > 0 ? 1 : 0; });
+  const auto backward = [](Node& out) {
+    pass_on(Step::relu_gradient, out, out.inputs[0], out.inputs[0].node().values);
+  };
+  return computed(Tensor::result(a.shape(), {a}, backward), {.step = Step::relu, .a = data(a)});
 }
 
 Tensor tanh(const Tensor& a) {
-  return unary(
-      a, [](double x) { return std::tanh(x); }, [](double, double y) { return 1 - y * y; });
+  const auto backward = [](Node& out) { pass_on(Step::tanh_gradient, out, out.inputs[0], out.values); };
+  return computed(Tensor::result(a.shape(), {a}, backward), {.step = Step::tanh, .a = data(a)});
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const auto [rows, inner] = a.shape();
   const std::size_t cols = b.shape().cols;
   if (b.shape().rows != inner) refuse("matmul", a, b);
-  std::vector<double> values(rows * cols, 0.0);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t k = 0; k < inner; ++k) {
-      const double factor = a.values()[i * inner + k];
-      for (std::size_t j = 0; j < cols; ++j) values[i * cols + j] += factor * b.values()[k * cols + j];
-    }
-  }
-  return Tensor::result({rows, cols}, std::move(values), {a, b}, [](Node& out) {
+  const auto backward = [](Node& out) {
     Node& left = out.inputs[0].node();
     Node& right = out.inputs[1].node();
-    const std::size_t m = left.shape.rows, depth = left.shape.cols, n = right.shape.cols;
-    for (std::size_t i = 0; i < m; ++i) {
-      for (std::size_t k = 0; k < depth; ++k) {
-        for (std::size_t j = 0; j < n; ++j) {
-          const double gradient = out.gradient[i * n + j];
-          if (left.needs_gradient) left.gradient[i * depth + k] += gradient * right.values[k * n + j];
-          if (right.needs_gradient) right.gradient[k * n + j] += gradient * left.values[i * depth + k];
-        }
-      }
-    }
-  });
+    const std::size_t depth = left.shape.cols, n = right.shape.cols;
+    add_gradient(
+        out.inputs[0],
+        {.step = Step::matmul_gradient, .a = out.gradient.data(), .b = right.values.data(), .inner = depth, .cols = n});
+    if (!right.needs_gradient) return;
+    const Array sums = sum_products(out.device, left.values, out.gradient, left.shape.rows, depth, n);
+    add_gradient(out.inputs[1], {.step = Step::add_scaled, .a = sums.data(), .scalar = 1});
+  };
+  return computed(Tensor::result({rows, cols}, {a, b}, backward),
+                  {.step = Step::matmul, .a = data(a), .b = data(b), .inner = inner, .cols = cols});
 }
 
 Tensor sum(const Tensor& a) {
-  return Tensor::result({1, 1}, {pairwise_sum(a.values())}, {a}, [](Node& out) {
-    for (double& gradient : out.inputs[0].node().gradient) gradient += out.gradient[0];
-  });
+  const auto backward = [](Node& out) {
+    add_gradient(out.inputs[0], {.step = Step::increase_by_first, .a = out.gradient.data()});
+  };
+  const Array total = sum_rows(a.device(), data(a), a.shape().count(), 1);
+  return computed(Tensor::result({1, 1}, {a}, backward), {.step = Step::copy, .a = total.data()});
 }
 
 Tensor mean(const Tensor& a) {

@@ -1,6 +1,7 @@
 // What can be computed with tensors. Each function returns a new tensor that backward() differentiates through, and
-// throws Error{invalid_argument} naming both shapes where they do not fit. Each runs in one fixed order of arithmetic:
-// the same inputs give the same bits.
+// throws Error{invalid_argument} naming both shapes where they do not fit. Tensors of one call are on one device, and
+// so is the result. Each runs in one fixed order of arithmetic: the same inputs give the same bits, on every device but
+// for tanh(), of which CUDA has its own (within 2 units in the last place).
 #pragma once
 
 #include "trainer/tensor.h"
@@ -18,7 +19,8 @@ Tensor tanh(const Tensor& a);
 
 Tensor matmul(const Tensor& a, const Tensor& b);  // {m, k} by {k, n} is {m, n}
 
-Tensor sum(const Tensor& a);   // {1, 1}; pairwise, so that the error grows as the logarithm of the count
+// {1, 1}. In groups (task.h), as every sum over rows is, so that the error grows as the logarithm of the count.
+Tensor sum(const Tensor& a);
 Tensor mean(const Tensor& a);  // {1, 1}; of no elements: Error{invalid_argument}
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

@@ -26,18 +26,17 @@ Scaling Scaling::of(std::span<const double> x) {
   return scaling;
 }
 
-Tensor Polynomial::features(std::span<const double> x) const {
-  std::vector<double> values(x.size() * weights());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double t = scaling.apply(x[i]);
-    double* row = values.data() + i * weights();
-    row[0] = 1;
-    if (degree >= 1) row[1] = t;
-    for (int k = 2; k <= degree; ++k) {
-      row[k] = basis == Basis::chebyshev ? 2 * t * row[k - 1] - row[k - 2] : t * row[k - 1];
-    }
-  }
-  return Tensor::constant({x.size(), weights()}, std::move(values));
+Tensor Polynomial::features(std::span<const double> x, Device& device) const {
+  const Tensor made = Tensor::unset({x.size(), weights()}, device);
+  const Array points(device, x);
+  device.run({.step = basis == Basis::chebyshev ? Step::chebyshev : Step::monomial,
+              .count = x.size(),
+              .out = made.node().values.data(),
+              .a = points.data(),
+              .inner = weights(),
+              .scalar = scaling.center,
+              .scalar2 = scaling.half_width});
+  return made;
 }
 
 }  // namespace tutti::trainer

@@ -33,7 +33,8 @@ struct Polynomial {
   std::size_t weights() const { return static_cast<std::size_t>(degree) + 1; }
 
   // {x.size(), weights()}: row i holds B_0(t_i) … B_degree(t_i), so that p at all x is matmul(features(x), weights).
-  Tensor features(std::span<const double> x) const;
+  // x is the host's; the rows are computed on `device`.
+  Tensor features(std::span<const double> x, Device& device = cpu()) const;
 
   // c[0, weights()) such that p(x) = sum of c[k] * x^k in the unscaled x. Computed in exact rational arithmetic from
   // the weights and the scaling, each rounded once at the end: the change of basis loses no digit, however ill

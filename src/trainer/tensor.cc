@@ -9,14 +9,35 @@
 
 namespace tutti::trainer {
 
-Tensor::Node::Node(Shape node_shape, std::vector<double> node_values, bool node_needs_gradient)
-    : shape(node_shape), values(std::move(node_values)), needs_gradient(node_needs_gradient) {
-  if (values.size() != shape.count()) {
-    throw Error(ErrorCode::invalid_argument, "a tensor of " + std::to_string(shape.rows) + " x " +
-                                                 std::to_string(shape.cols) + " was given " +
-                                                 std::to_string(values.size()) + " values");
-  }
-  if (needs_gradient) gradient.assign(shape.count(), 0.0);
+namespace {
+
+void fill(Device& device, const Array& array, double value) {
+  device.run({.step = Step::fill, .count = array.size(), .out = array.data(), .scalar = value});
+}
+
+std::vector<double> on_host(Device& device, const Array& array) {
+  std::vector<double> values(array.size());
+  device.read(values, array.data());
+  return values;
+}
+
+void check_count(Shape shape, std::size_t count) {
+  if (count == shape.count()) return;
+  throw Error(ErrorCode::invalid_argument, "a tensor of " + std::to_string(shape.rows) + " x " +
+                                               std::to_string(shape.cols) + " was given " + std::to_string(count) +
+                                               " values");
+}
+
+}  // namespace
+
+Tensor::Node::Node(Device& node_device, Shape node_shape, bool node_needs_gradient)
+    : device(node_device),
+      shape(node_shape),
+      values(node_device, node_shape.count()),
+      needs_gradient(node_needs_gradient) {
+  if (!needs_gradient) return;
+  gradient = Array(device, shape.count());
+  fill(device, gradient, 0);
 }
 
 Tensor::Node::~Node() {
@@ -30,19 +51,30 @@ Tensor::Node::~Node() {
   }
 }
 
-Tensor Tensor::constant(Shape shape, std::vector<double> values) {
-  return Tensor(std::make_shared<Node>(shape, std::move(values), false));
+Tensor Tensor::constant(Shape shape, std::span<const double> values, Device& device) {
+  check_count(shape, values.size());
+  const Tensor made = unset(shape, device);
+  device.write(made.node().values.data(), values);
+  return made;
 }
 
-Tensor Tensor::parameter(Shape shape, std::vector<double> values) {
-  return Tensor(std::make_shared<Node>(shape, std::move(values), true));
+Tensor Tensor::parameter(Shape shape, std::span<const double> values, Device& device) {
+  check_count(shape, values.size());
+  auto node = std::make_shared<Node>(device, shape, true);
+  device.write(node->values.data(), values);
+  return Tensor(std::move(node));
 }
 
-Tensor Tensor::result(Shape shape, std::vector<double> values, std::vector<Tensor> inputs,
-                      std::function<void(Node&)> backward) {
-  const bool needs_gradient =
-      std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return input.node().needs_gradient; });
-  auto node = std::make_shared<Node>(shape, std::move(values), needs_gradient);
+Tensor Tensor::unset(Shape shape, Device& device) { return Tensor(std::make_shared<Node>(device, shape, false)); }
+
+Tensor Tensor::result(Shape shape, std::vector<Tensor> inputs, std::function<void(Node&)> backward) {
+  bool needs_gradient = false;
+  for (const Tensor& input : inputs) {
+    needs_gradient = needs_gradient || input.node().needs_gradient;
+    if (&input.device() != &inputs.front().device())
+      throw Error(ErrorCode::invalid_argument, "an operation on tensors of different devices: move them to one first");
+  }
+  auto node = std::make_shared<Node>(inputs.front().device(), shape, needs_gradient);
   if (needs_gradient) {
     node->inputs = std::move(inputs);
     node->backward = std::move(backward);
@@ -51,13 +83,14 @@ Tensor Tensor::result(Shape shape, std::vector<double> values, std::vector<Tenso
 }
 
 Shape Tensor::shape() const { return node_->shape; }
-std::span<const double> Tensor::values() const { return node_->values; }
-std::span<const double> Tensor::gradient() const { return node_->gradient; }
-void Tensor::zero_gradient() { std::fill(node_->gradient.begin(), node_->gradient.end(), 0.0); }
+Device& Tensor::device() const { return node_->device; }
+std::vector<double> Tensor::values() const { return on_host(node_->device, node_->values); }
+std::vector<double> Tensor::gradient() const { return on_host(node_->device, node_->gradient); }
+void Tensor::zero_gradient() { fill(node_->device, node_->gradient, 0); }
 
 double Tensor::item() const {
   if (node_->shape != Shape{1, 1}) throw Error(ErrorCode::invalid_argument, "item() of a tensor that is no scalar");
-  return node_->values[0];
+  return values()[0];
 }
 
 namespace {
@@ -91,9 +124,9 @@ void Tensor::backward() const {
   if (!node_->needs_gradient) return;
   const std::vector<Node*> order = in_order_of_computation(*node_);
   for (Node* node : order) {  // only parameters keep what an earlier backward() left
-    if (node->backward) std::fill(node->gradient.begin(), node->gradient.end(), 0.0);
+    if (node->backward) fill(node->device, node->gradient, 0);
   }
-  node_->gradient[0] += 1.0;
+  node_->device.run({.step = Step::increase, .count = 1, .out = node_->gradient.data(), .scalar = 1});
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     if ((*node)->backward) (*node)->backward(**node);
   }

@@ -8,9 +8,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include "trainer/device.h"
 
 namespace tutti::trainer {
 
@@ -22,27 +25,37 @@ struct Shape {
   friend bool operator==(Shape, Shape) = default;
 };
 
-// A handle: copies share the same values and gradient. Row-major. Not thread-safe; tensors that share no part of a
-// graph may be used from different threads.
+// A handle: copies share the same values and gradient, which lie on a device, as does what is computed from them.
+// Row-major. Not thread-safe; tensors that share no part of a graph may be used from different threads where their
+// devices may.
 class Tensor {
  public:
   struct Node;
 
   // Data: no gradient is kept. `values` holds shape.count() values, else Error{invalid_argument}.
-  static Tensor constant(Shape shape, std::vector<double> values);
+  static Tensor constant(Shape shape, std::span<const double> values, Device& device = cpu());
+  static Tensor constant(Shape shape, std::initializer_list<double> values, Device& device = cpu()) {
+    return constant(shape, std::span(values.begin(), values.size()), device);
+  }
   // What is trained: backward() adds to its gradient.
-  static Tensor parameter(Shape shape, std::vector<double> values);
-  // What an operation returns. `backward(node)` adds to the gradients of node.inputs what node.gradient implies; it is
-  // kept only if some input needs a gradient.
-  static Tensor result(Shape shape, std::vector<double> values, std::vector<Tensor> inputs,
-                       std::function<void(Node&)> backward);
+  static Tensor parameter(Shape shape, std::span<const double> values, Device& device = cpu());
+  static Tensor parameter(Shape shape, std::initializer_list<double> values, Device& device = cpu()) {
+    return parameter(shape, std::span(values.begin(), values.size()), device);
+  }
+  // What is computed from no other tensor: the caller sets its node's values.
+  static Tensor unset(Shape shape, Device& device);
+  // What an operation returns: a tensor on its inputs' device, which is one (else Error{invalid_argument}), and whose
+  // node's values the operation sets. `backward(node)` adds to the gradients of node.inputs what node.gradient implies;
+  // it is kept only if some input needs a gradient.
+  static Tensor result(Shape shape, std::vector<Tensor> inputs, std::function<void(Node&)> backward);
 
   Shape shape() const;
-  std::span<const double> values() const;
-  double item() const;  // the value of a {1, 1} tensor
+  Device& device() const;
+  std::vector<double> values() const;  // a copy on the host
+  double item() const;                 // the value of a {1, 1} tensor
 
-  // Of a parameter: the sum of what every backward() since zero_gradient() has added.
-  std::span<const double> gradient() const;
+  // Of a parameter: the sum of what every backward() since zero_gradient() has added. A copy on the host.
+  std::vector<double> gradient() const;
   void zero_gradient();
 
   // Differentiates this {1, 1} tensor by every parameter it was computed from.
@@ -56,14 +69,15 @@ class Tensor {
 };
 
 struct Tensor::Node {
-  Node(Shape shape, std::vector<double> values, bool needs_gradient);
-  ~Node();  // takes a long chain of operations apart without recursion
+  Node(Device& device, Shape shape, bool needs_gradient);  // values of any content
+  ~Node();                                                 // takes a long chain of operations apart without recursion
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  Device& device;
   Shape shape;
-  std::vector<double> values;
-  std::vector<double> gradient;  // as many as values where needed, else none
+  Array values;
+  Array gradient;  // as many as values where needed, else none
   std::vector<Tensor> inputs;
   std::function<void(Node&)> backward;
   bool needs_gradient;

@@ -22,8 +22,12 @@ struct Batch {
 
 class Training {
  public:
-  Training(GradientSync& sync, const Dataset& data, const TrainOptions& options)
-      : sync_(sync), data_(data), options_(options), model_{options.basis, options.degree, Scaling::of(data.x)} {}
+  Training(GradientSync& sync, const Dataset& data, const TrainOptions& options, Device& device)
+      : sync_(sync),
+        data_(data),
+        options_(options),
+        device_(device),
+        model_{options.basis, options.degree, Scaling::of(data.x)} {}
 
   TrainResult run(const std::function<void(const Progress&)>& progress) {
     const auto optimizer = make_optimizer();
@@ -63,9 +67,8 @@ class Training {
 
   Batch all_points() const {
     const Range mine = shard(data_.size(), sync_.rank(), sync_.size());
-    return {model_.features(std::span(data_.x).subspan(mine.first, mine.size())),
-            Tensor::constant({mine.size(), 1}, {data_.y.begin() + mine.first, data_.y.begin() + mine.last}),
-            data_.size()};
+    return batch(std::span(data_.x).subspan(mine.first, mine.size()),
+                 std::span(data_.y).subspan(mine.first, mine.size()), data_.size());
   }
 
   Batch points_at(std::span<const std::size_t> indices) const {
@@ -75,20 +78,31 @@ class Training {
       x.push_back(data_.x[i]);
       y.push_back(data_.y[i]);
     }
-    return {model_.features(x), Tensor::constant({mine.size(), 1}, std::move(y)), indices.size()};
+    return batch(x, y, indices.size());
   }
 
-  // The mean squared residual over the batch on all ranks, and its gradient: one all-reduce of both.
+  Batch batch(std::span<const double> x, std::span<const double> y, std::size_t points) const {
+    return {model_.features(x, device_), Tensor::constant({y.size(), 1}, y, device_), points};
+  }
+
+  // The mean squared residual over the batch on all ranks, and its gradient: one all-reduce of both, where they are.
   double loss(const Batch& batch, std::span<const double> at, std::span<double> gradient) {
-    const Tensor weights = Tensor::parameter({at.size(), 1}, {at.begin(), at.end()});
+    const Tensor weights = Tensor::parameter({at.size(), 1}, at, device_);
     const Tensor residuals = matmul(batch.features, weights) - batch.targets;
     const Tensor share = (1.0 / static_cast<double>(batch.points)) * sum(square(residuals));
     share.backward();
-    std::vector<double> bucket(weights.gradient().begin(), weights.gradient().end());
-    bucket.push_back(share.item());
-    sync_.sum(bucket);
-    std::copy(bucket.begin(), bucket.end() - 1, gradient.begin());
-    return bucket.back();
+    const Array bucket(device_, at.size() + 1);
+    const auto put = [&](const Array& from, std::size_t first) {
+      device_.run({.step = Step::copy, .count = from.size(), .out = bucket.data() + first, .a = from.data()});
+    };
+    put(weights.node().gradient, 0);
+    put(share.node().values, at.size());
+    device_.finish();  // the all-reduce knows nothing of the device's order of things
+    sync_.sum(bucket.span());
+    std::vector<double> total(bucket.size());
+    device_.read(total, bucket.data());
+    std::copy(total.begin(), total.end() - 1, gradient.begin());
+    return total.back();
   }
 
   void finish(TrainResult& result, const Batch& all, std::vector<double> weights) {
@@ -118,6 +132,7 @@ class Training {
   GradientSync& sync_;
   const Dataset& data_;
   const TrainOptions& options_;
+  Device& device_;
   Polynomial model_;
 };
 
@@ -142,16 +157,16 @@ void check_same_on_all_ranks(GradientSync& sync, const Dataset& data, const Trai
 }  // namespace
 
 TrainResult train(GradientSync& sync, const Dataset& data, const TrainOptions& options,
-                  const std::function<void(const Progress&)>& progress) {
+                  const std::function<void(const Progress&)>& progress, Device& device) {
   validate(data, options);
   check_same_on_all_ranks(sync, data, options);
-  return Training(sync, data, options).run(progress);
+  return Training(sync, data, options, device).run(progress);
 }
 
 TrainResult train(Communicator& communicator, const Dataset& data, const TrainOptions& options,
-                  const std::function<void(const Progress&)>& progress) {
+                  const std::function<void(const Progress&)>& progress, Device& device) {
   DataParallel sync(communicator);
-  return train(sync, data, options, progress);
+  return train(sync, data, options, progress, device);
 }
 
 }  // namespace tutti::trainer

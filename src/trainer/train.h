@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trainer/dataset.h"
+#include "trainer/device.h"
 #include "trainer/gradient_sync.h"
 #include "trainer/optimizer.h"
 #include "trainer/polynomial.h"
@@ -64,11 +65,15 @@ void validate(const Dataset& data, const TrainOptions& options);
 
 // Collective: every rank passes the same points and options, which is checked (Error{mismatch}), and takes its share of
 // the points. Weights start at zero. The result is the same on every rank but for steps_per_s; its bits depend on data,
-// options and the number of ranks alone. `progress` is called after every step on every rank, from this thread.
-// Throws Error{invalid_argument} on every rank when training diverges; errors of the communicator pass through.
+// options and the number of ranks alone. On `device`, which may be another on each rank, are the points, all that is
+// computed from them, and the gradients, which are reduced there; the optimizer, whose vectors are as short as the
+// weights, runs on the host, since each of its steps begins with a sum that a line search decides by. No step has a
+// function whose rounding devices differ in, so every device gives the same bits. `progress` is called after every step
+// on every rank, from this thread. Throws Error{invalid_argument} on every rank when training diverges; errors of the
+// communicator pass through.
 TrainResult train(Communicator& communicator, const Dataset& data, const TrainOptions& options,
-                  const std::function<void(const Progress&)>& progress = {});
+                  const std::function<void(const Progress&)>& progress = {}, Device& device = cpu());
 TrainResult train(GradientSync& sync, const Dataset& data, const TrainOptions& options,
-                  const std::function<void(const Progress&)>& progress = {});
+                  const std::function<void(const Progress&)>& progress = {}, Device& device = cpu());
 
 }  // namespace tutti::trainer

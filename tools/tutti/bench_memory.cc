@@ -35,7 +35,12 @@ BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, bool symmetric)
 
 struct BenchBuffers::OnGpu {
   OnGpu(int device, std::size_t bytes)
-      : here(device), first(device, bytes), second(device, bytes), stage(device, bytes), stream(device), arrived(device) {}
+      : here(device),
+        first(device, bytes),
+        second(device, bytes),
+        stage(device, bytes),
+        stream(device),
+        arrived(device) {}
 
   void copy(std::byte* to, const std::byte* from, std::size_t size) {
     cuda::copy(to, from, size, stream.get());

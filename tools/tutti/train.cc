@@ -13,6 +13,7 @@
 #include "gpu.h"
 #include "host.h"
 #include "launch.h"
+#include "trainer/cuda/gpu.h"
 #include "tutti/communicator.h"
 
 namespace tutti::tools {
@@ -69,12 +70,22 @@ void print_summary(const TrainResult& result, const trainer::Dataset& data, cons
   fmt::print("weights sha256 {}\n", result.weights_sha256);
 }
 
+// Ranks go round the GPUs.
+int gpu_of(int rank) {
+  const auto usable = require_gpus();
+  return usable[static_cast<std::size_t>(rank) % usable.size()].index;
+}
+
 void train_as(Communicator& world, const trainer::Dataset& data, const Options& options) {
   const bool prints = world.rank() == 0;
+  // Before the first call, so that a rank which gets no GPU tells the others at once, by leaving.
+  const auto gpu = options.device == "cuda" ? trainer::make_gpu(gpu_of(world.rank())) : nullptr;
   TrainResult result;
   {
     ProgressLine line(prints && !options.json);
-    result = trainer::train(world, data, options.train, [&](const Progress& progress) { line.show(progress); });
+    result = trainer::train(
+        world, data, options.train, [&](const Progress& progress) { line.show(progress); },
+        gpu ? *gpu : trainer::cpu());
   }
   if (!prints) return;
   if (options.json)
@@ -86,10 +97,7 @@ void train_as(Communicator& world, const trainer::Dataset& data, const Options& 
 int run_train(Options& options) {
   options.train.basis = *trainer::parse_basis(options.basis);
   options.train.optimizer = *trainer::parse_optimizer(options.optimizer);
-  if (options.device != "cpu") {
-    require_gpu();
-    throw UsageError("--device cuda: this version of tutti reads and writes host memory only");
-  }
+  if (options.device == "cuda" && options.ranks) require_gpu_of_children();  // said once, before there are ranks
   const trainer::Dataset data = trainer::read_csv(options.data);
   trainer::validate(data, options.train);
   if (options.transport == "inproc") {
@@ -129,7 +137,11 @@ Subcommand add_train(CLI::App& app) {
       ->add_option("--transport", options->transport,
                    "auto, shm, tcp, verbs, else as TUTTI_TRANSPORT says; inproc: the ranks are threads of one process")
       ->check(CLI::IsMember({"auto", "shm", "tcp", "verbs", "inproc"}));
-  parser->add_option("--device", options->device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
+  parser
+      ->add_option("--device", options->device,
+                   "cpu or cuda: where the model is computed and its gradients are reduced; on cuda, "
+                   "ranks go round the GPUs")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   parser->add_flag("--json", options->json, "print the result as one JSON object");
   return {parser, [options, parser] {
             if (parser->count("--transport") == 0) options->transport = Settings::from_env().transport;
