@@ -20,6 +20,7 @@ class Stage {
  public:
   static constexpr std::size_t kBytes = 1 << 20;
   static constexpr std::size_t kCount = kBytes / sizeof(double);
+  explicit Stage(int device) : pinned_(device, own_.get(), kBytes) {}
   std::byte* data() const { return own_.get(); }
 
  private:
@@ -32,7 +33,7 @@ class Stage {
     return static_cast<std::byte*>(memory);
   }
   std::unique_ptr<std::byte, Free> own_{allocate()};
-  cuda::Pinned pinned_{own_.get(), kBytes};
+  cuda::Pinned pinned_;
 };
 
 // Arrays of one size. `free` has room for all, so that a release needs no memory.
@@ -43,7 +44,7 @@ struct Bin {
 
 class Gpu final : public Device {
  public:
-  explicit Gpu(int index) : index_(index), here_(index), stream_(index), done_(index) {}
+  explicit Gpu(int index) : index_(index), here_(index), stage_(index), stream_(index), done_(index) {}
   ~Gpu() override {
     try {
       finish();
