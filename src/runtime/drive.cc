@@ -1,11 +1,10 @@
-// How a group's calls are advanced, waited for, and given up.
+// How a group's calls are waited for, and how they fail.
 #include <emmintrin.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <new>
 
 #include "runtime/group.h"
 
@@ -19,8 +18,6 @@ constexpr auto kWorthALook = 1ms;  // of waiting
 // questions go through rank 0.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
-constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
-constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
 // and this is for where none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
@@ -32,186 +29,6 @@ std::string seconds(Patience::Clock::duration time) {
 }
 
 }  // namespace
-
-// --- advancing
-// ------------------------------------------------------------------------------------------------------------
-
-void Group::make_ready(const Plan& plan) {
-  for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
-    if (part == nullptr) continue;
-    workspace_.fit(*part);
-    if (part->scratch_bytes == 0 || (scratch_ != nullptr && scratch_->bytes() >= part->scratch_bytes)) continue;
-    scratch_.reset();
-    scratch_ = job_->allocate(part->scratch_bytes);
-    workspace_.scratch = scratch_->data();
-  }
-  for (const int peer : plan.peers)
-    if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
-  ready_plan_ = &plan;
-}
-
-inline void Group::enter(Request& request) {
-  if (request.plan != ready_plan_) make_ready(*request.plan);
-  history_->entered(request.sequence, request.tag());
-  request.entered = true;
-  if (place_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) attend(request);
-}
-
-// Who has no device memory says so, and goes on.
-void Group::attend(Request& request) try {
-  const Tag tag = request.tag();
-  request.attendance = place_->attend(id_, request.sequence, size(), rank_,
-                                      request.passage == nullptr ? Guest{.tag = tag} : request.passage->guest(tag));
-} catch (TagMismatch& mismatch) {
-  mismatch.peer = members_[mismatch.peer];
-  throw;
-}
-
-// False as long as it is not known how the call is done, or it is under way on the device.
-bool Group::has_met(Request& request) {
-  using State = MeetingPlace::State;
-  const State state = request.attendance->state();
-  const cuda::Stream stream = request.passage == nullptr ? nullptr : request.passage->stream();
-  const bool here =
-      state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
-  if (!on_device(request, here)) return false;
-  if (state == State::together && stream != nullptr) request.attendance->hold(stream);
-  if (state == State::together) request.part = request.plan->parts;
-  request.attendance.reset();
-  return true;
-}
-
-// False while its input is not there.
-inline bool Group::begin_part(Request& request) {
-  const std::size_t part = request.part, offset = part * request.plan->row_bytes;
-  const std::byte* input = request.input + offset;
-  std::byte* output = request.output + offset;
-  if (request.passage != nullptr) {
-    if (!on_device(request, request.passage->fetch(part))) return false;
-    input = request.passage->input(part);
-    output = request.passage->output(part);
-  }
-  request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
-  request.begun = true;
-  return true;
-}
-
-// Whether what the device was to do is done; keeps account of who waits for that.
-bool Group::on_device(Request& request, bool done) {
-  if (request.waits_device == done) {
-    request.waits_device = !done;
-    job_->watch_devices(done ? -1 : 1);
-    ++moves_;
-  }
-  return done;
-}
-
-void Group::complete_current() {
-  history_->completed(current_->sequence);
-  moves_ += current_->operation.moves() + 1;
-  finish(*current_);
-  current_ = nullptr;
-}
-
-void Group::finish(Request& request) {
-  on_device(request, true);
-  request.attendance.reset();
-  request.over = true;
-  if (request.passage != nullptr) request.passage->let_go();
-  if (request.sleeps) job_->wake();
-}
-
-void Group::advance() {
-  try {
-    while (!has_failed() && !(cut_off_ && is_cut_off())) {
-      if (current_ == nullptr) {
-        if (queue_.empty()) return;
-        current_ = queue_.front();
-        queue_.pop_front();
-      }
-      if (!current_->entered) enter(*current_);
-      if (!take_turn()) return;
-      complete_current();
-    }
-  } catch (const TagMismatch& mismatch) {
-    abort_mismatch(local_rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
-  } catch (const LengthMismatch& mismatch) {
-    const int peer = local_rank_of(mismatch.peer);
-    abort({ErrorCode::mismatch, peer,
-           name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-               name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
-               "; do all ranks run the same version?"});
-  } catch (const ChannelClosed& closed) {
-    cut_off_ = {closed, Patience::Clock::now() + kVerdictWithin};
-    is_cut_off();
-  } catch (const Error& error) {
-    abort({error.code, error.peer, error.what()});
-  } catch (const std::bad_alloc&) {
-    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
-  }
-  if (has_failed()) give_up();
-}
-
-bool Group::take_turn() {
-  Request& request = *current_;
-  if (request.attendance != nullptr && !has_met(request)) return false;
-  for (; request.part < request.plan->parts; ++request.part) {
-    if (!request.begun && !begin_part(request)) return false;
-    {
-      const Job::Turn turn(*job_);
-      if (!request.operation.advance()) return false;
-    }
-    request.begun = false;
-    if (request.passage != nullptr) request.passage->deliver(request.part);
-  }
-  return request.passage == nullptr || on_device(request, request.passage->is_delivered());
-}
-
-// Whether no device touches the request's memory any more.
-bool Group::is_quiet(Request& request) {
-  const bool met = request.attendance == nullptr || request.attendance->withdraw();
-  return met && (request.passage == nullptr || request.passage->is_quiet());
-}
-
-// The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
-void Group::give_up() {
-  if (!given_up_at_) given_up_at_ = Patience::Clock::now();
-  bool ours = true;
-  for (Link& link : links_)
-    if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
-  const bool quiet = current_ == nullptr || is_quiet(*current_);
-  if (!(ours && quiet) && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
-  if (!ours) job_->keep_memory();
-  if (!quiet) static_cast<void>(staging_.release());  // a device that does not come to its work may do so yet
-  if (current_ != nullptr) queue_.push_front(current_);
-  current_ = nullptr;
-  for (Request* request : queue_) {
-    request->error = error_for(request);
-    finish(*request);
-  }
-  queue_.clear();
-}
-
-// An exception that nobody foresaw is on its way to this request's caller.
-void Group::forget(const Request& request) {
-  if (current_ == &request) current_ = nullptr;
-  std::erase(queue_, &request);
-  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
-}
-
-// A data connection that closes is a symptom: the control plane says of what, within moments.
-bool Group::is_cut_off() {
-  if (!cut_off_) return false;
-  const auto& [closed, until] = *cut_off_;
-  const int peer = local_rank_of(closed.peer);
-  if (job_->has_left(closed.peer)) {
-    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
-  } else if (Patience::Clock::now() > until) {
-    abort(
-        {ErrorCode::peer_lost, peer, name_of(rank_) + " lost its connection to " + name_of(peer) + ": " + closed.why});
-  }
-  return true;
-}
 
 // --- waiting
 // --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,218 @@
+// A group's calls: checked, given a plan and a way for what lies on devices, made, and waited for.
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/device.h"
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
+constexpr std::size_t kMostPlans = 512;
+// Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
+// them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
+constexpr std::size_t kPartBytes = 8 << 20;
+
+std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+
+[[noreturn]] void refuse_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::string what(to_string(plan.call.collective));
+  if (input.data == nullptr || output.data == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a buffer is null though count is " + std::to_string(plan.call.count));
+  if ((address_of(input) | address_of(output)) % size_of(plan.call.dtype) != 0)
+    throw Error(ErrorCode::invalid_argument, what + ": a buffer is not aligned to its element type");
+  throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
+}
+
+void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::uintptr_t in = address_of(input), out = address_of(output);
+  if (plan.input_bytes == 0) return;
+  const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
+  const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
+    refuse_buffers(plan, input, output);
+}
+
+bool is_of_device(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+
+// What the caller does not say of its buffers, the driver is asked.
+Side side_of(ConstBuffer buffer) {
+  Side side{.data = static_cast<std::byte*>(const_cast<void*>(buffer.data)), .device = buffer.device};
+  MemoryKind kind = buffer.memory;
+  if (kind == MemoryKind::automatic || (is_of_device(kind) && buffer.device < 0)) {
+    const cuda::Location location = cuda::location_of(buffer.data);
+    kind = location.kind;
+    side.device = location.device;
+  }
+  side.staged = is_of_device(kind);
+  return side;
+}
+
+}  // namespace
+
+Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
+  const std::size_t total = total_count({.collective = collective, .count = count}, size());
+  return chooser_.choose(collective, total * size_of(dtype), order);
+}
+
+// The call with its algorithm chosen and its number to come.
+Call Group::resolve(const Ask& ask) const {
+  const std::string what(to_string(ask.collective));
+  if (ask.count >= kMostElements / static_cast<std::uint64_t>(size()))
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
+  if (ask.root < 0 || ask.root >= size())
+    throw Error(ErrorCode::invalid_argument,
+                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(size()));
+  Call call{.collective = ask.collective,
+            .dtype = ask.dtype,
+            .op = ask.op,
+            .order = ask.order,
+            .algorithm = ask.algorithm,
+            .flags = ask.flags,
+            .count = ask.count,
+            .root = static_cast<std::uint16_t>(ask.root)};
+  if (call.algorithm == Algorithm::automatic) call.algorithm = choose(ask.collective, ask.count, ask.dtype, ask.order);
+  const AlgorithmEntry* entry = find_algorithm(ask.collective, call.algorithm);
+  if (entry == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
+  if (!entry->canonical && ask.order == Order::canonical && size() > 2)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": " + std::string(to_string(call.algorithm)) +
+                    " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
+  return call;
+}
+
+// Where any rank may have device memory, all cut long calls alike, so that what passes through the host can overlap.
+const Plan& Group::plan_for(const Ask& ask, bool packed) {
+  const Call call = resolve(ask);
+  if (plans_[0].size() + plans_[1].size() >= kMostPlans && current_ == nullptr && queue_.empty()) {
+    for (auto& plans : plans_) plans.clear();
+    last_plan_ = ready_plan_ = nullptr;
+  }
+  auto& plan = plans_[packed ? 1 : 0][call.pack().word];
+  if (plan == nullptr) {
+    const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
+    // Parts of another partition would add up in another order where that is not the canonical one.
+    const Cut cut{.part_bytes = job_->has_gpus() && entry.canonical ? kPartBytes : 0, .packed = packed};
+    const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
+    const int chunks = chooser_.chunks(call.collective, call.algorithm,
+                                       cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
+    plan = make_plan(call, entry, rank_, layout_, chunks, job_->cache_bytes(), cut);
+  }
+  last_ask_ = ask;
+  last_packed_ = packed;
+  last_plan_ = plan.get();
+  return *plan;
+}
+
+// In the usual case there is nothing about devices to find out.
+inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream,
+                         Job::Lock& lock) {
+  Side in, out;
+  const bool looks =
+      job_->sees_gpus() || stream != nullptr || is_of_device(input.memory) || is_of_device(output.memory);
+  if (looks) look_at_buffers(ask, input, output, stream, in, out);
+  const bool packed = in.staged || out.staged;
+  const Plan& plan =
+      last_plan_ != nullptr && ask == last_ask_ && packed == last_packed_ ? *last_plan_ : plan_for(ask, packed);
+  check_buffers(plan, input, output);
+  if (has_failed()) throw_failure(nullptr);
+  request.plan = &plan;
+  request.input = static_cast<const std::byte*>(input.data);
+  request.output = static_cast<std::byte*>(output.data);
+  if (packed || stream != nullptr) {
+    if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
+    if (packed && !staging_->has_room(Passage::slot_bytes(plan))) {
+      finish_all(lock);
+      staging_->make_room(Passage::slot_bytes(plan), in.staged ? in.device : out.device);
+    }
+    request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
+    if (!is_alone_) request.passage->hold_stream();
+  }
+  request.sequence = ++sequence_;
+}
+
+void Group::look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const {
+  const std::string what(to_string(ask.collective));
+  if (!job_->sees_gpus())
+    throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
+                                            cuda::find_devices().why_none());
+  if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
+    throw Error(ErrorCode::unsupported,
+                what + ": its stream is being captured into a graph, where no rank can meet another");
+  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return;
+  in = side_of(input);
+  out = side_of(output);
+  if (ask.collective != Collective::broadcast) return;
+  in.moves = rank_ == ask.root;
+  out.moves = rank_ != ask.root;
+}
+
+void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  if (stream != nullptr && !is_alone_) {
+    start(ask, input, output, stream);
+    return;
+  }
+  Job::Lock lock(*job_);
+  Request request;
+  admit(request, ask, input, output, stream, lock);
+  if (current_ == nullptr && queue_.empty()) {
+    current_ = &request;
+  } else {
+    queue_.push_back(&request);
+  }
+  try {
+    drive(request, lock);
+  } catch (...) {
+    forget(request);
+    throw;
+  }
+  if (request.error) throw Error(*request.error);
+}
+
+std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  Job::Lock lock(*job_);
+  auto request = std::make_shared<Request>();
+  admit(*request, ask, input, output, stream, lock);
+  request->group = shared_from_this();
+  queue_.push_back(request.get());
+  const FloatEnvironment environment;
+  advance();
+  if (stream == nullptr) return request;
+  if (is_alone_) {
+    drive(*request, lock);
+  } else {
+    on_streams_ = true;
+    job_->progress().drive(request);
+  }
+  return request;
+}
+
+void Group::drain() {
+  if (on_streams_) job_->progress().drain(*this);
+}
+
+bool Group::test(Request& request) {
+  Job::Lock lock(*job_);
+  if (!request.over) {
+    const FloatEnvironment environment;
+    job_->advance_all();
+    if (!request.over) watch(Patience::Clock::now());
+    if (has_failed()) advance();  // the request hears of it
+  }
+  if (request.error) throw Error(*request.error);
+  return request.over;
+}
+
+void Group::wait(Request& request) {
+  Job::Lock lock(*job_);
+  if (!request.over) drive(request, lock);
+  if (request.error) throw Error(*request.error);
+}
+
+}  // namespace tutti::runtime
