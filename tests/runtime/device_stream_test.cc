@@ -186,6 +186,7 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
     const OwnStream stream;
     cuda::Gate gate(0);
     if (world.rank() == 0) gate.hold(stream.get(), 1);
+    if (world.rank() == 1) std::this_thread::sleep_for(300ms);  // so that rank 0 is the first to have waited too long
     Work work =
         world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
     std::this_thread::sleep_for(1s);

@@ -19,6 +19,7 @@ constexpr const char* kCollectives[] = {"all_reduce", "reduce_scatter", "all_gat
 struct Over {
   const char* transport;
   int ranks;
+  friend std::ostream& operator<<(std::ostream& out, const Over& it) { return out << it.transport << it.ranks; }
 };
 class BenchOnGpu : public testing::TestWithParam<Over> {
  protected:
