@@ -5,6 +5,7 @@
 #include "cuda/check.h"
 #include "cuda/driver.h"
 #include "cuda/stream.h"
+#include "tutti/error.h"
 
 namespace tutti::cuda {
 
@@ -18,9 +19,13 @@ Location location_of(const void* pointer) {
   CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   void* values[] = {&type, &managed, &device};
-  // A driver that was never started answers CUDA_ERROR_NOT_INITIALIZED: then nothing of it is there to point to.
-  if (found->pointer_get_attributes(3, wanted, values, reinterpret_cast<CUdeviceptr>(pointer)) != CUDA_SUCCESS)
+  const CUresult result = found->pointer_get_attributes(3, wanted, values, reinterpret_cast<CUdeviceptr>(pointer));
+  // A driver that was never started, or has gone at the end of the process, has nothing to point to.
+  if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_INVALID_VALUE)
     return {};
+  if (result != CUDA_SUCCESS)
+    throw Error(ErrorCode::system, "CUDA: the driver does not say what memory a pointer points to: error " +
+                                       std::to_string(result) + ", as it has failed before");
   if (managed != 0) return {MemoryKind::managed, device};
   if (type == CU_MEMORYTYPE_DEVICE) return {MemoryKind::device, device};
   if (type == CU_MEMORYTYPE_HOST) return {MemoryKind::pinned, device};

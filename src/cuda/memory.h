@@ -17,7 +17,7 @@ struct Location {
 bool is_possible();
 
 // As the driver knows it. Where this process has not started CUDA, all is host memory, and it stays unstarted.
-// Thread-safe. Throws nothing: what the driver does not know is host memory.
+// Thread-safe. What the driver does not know is host memory. Throws Error{system} where the driver has failed.
 Location location_of(const void* pointer);
 
 // Device memory of that device, aligned to 256 bytes. The destructor waits for all that the device has been given, and

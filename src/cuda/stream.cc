@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "cuda/check.h"
@@ -17,6 +18,14 @@ void check_driver(CUresult result, const char* what) {
                 std::string("CUDA: ") + what + " was refused by the driver, error " + std::to_string(result));
 }
 
+// Asking an event how it stands, or pinning memory, ends a capture that another thread has under way, unless the thread
+// says that it may.
+int relax_captures() {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  return mode;
+}
+
 }  // namespace
 
 Stream legacy_stream() { return cudaStreamLegacy; }
@@ -29,18 +38,31 @@ int current_device() {
 
 // A thread that has never used a device has device 0 by name only. Setting that, to restore it, would make a context
 // there, of hundreds of megabytes.
-OnDevice::OnDevice(int device) {
+int device_of(Stream stream) {
+#if CUDART_VERSION >= 12080
+  int device = -1;
+  check(cudaStreamGetDevice(stream, &device));
+  return device;
+#else
+  static_cast<void>(stream);
+  return current_device();
+#endif
+}
+
+OnDevice::OnDevice(int device) : capture_mode_(relax_captures()) {
   if (driver() == nullptr || driver()->ctx_get_current(&before_) != CUDA_SUCCESS) before_ = nullptr;
   if (before_ != nullptr && current_device() == device) return;
   check(cudaSetDevice(device));
   changed_ = true;
 }
-OnDevice::OnDevice(int device, std::nothrow_t) noexcept {
+OnDevice::OnDevice(int device, std::nothrow_t) noexcept : capture_mode_(relax_captures()) {
   if (driver() != nullptr && driver()->ctx_get_current(&before_) == CUDA_SUCCESS)
     changed_ = cudaSetDevice(device) == cudaSuccess;
 }
 OnDevice::~OnDevice() {
   if (changed_ && driver() != nullptr) driver()->ctx_set_current(before_);
+  auto mode = static_cast<cudaStreamCaptureMode>(capture_mode_);
+  cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
 OwnStream::OwnStream(int device) : device_(device) {
@@ -91,6 +113,12 @@ void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std:
   if (row_bytes == 0 || rows == 0) return;
   if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes))
     return copy(to, from, row_bytes * rows, stream);
+  constexpr std::size_t kLargestPitch = 0x7fffffff;
+  if (std::max(to_stride, from_stride) > kLargestPitch) {
+    for (std::size_t row = 0; row < rows; ++row)
+      copy(to + row * to_stride, from + row * from_stride, row_bytes, stream);
+    return;
+  }
   check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault, stream));
 }
 

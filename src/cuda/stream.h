@@ -21,7 +21,11 @@ Stream legacy_stream();
 // The calling thread's, as cudaGetDevice() has it.
 int current_device();
 
-// Makes `device` the calling thread's current one while it lives. No other device is touched for it. What follows does
+// Of a stream; the calling thread's current one for a default stream.
+int device_of(Stream stream);
+
+// Makes `device` the calling thread's current one while it lives. No other device is touched for it, and no capture
+// that is under way in this process, whatever is called meanwhile. What follows does
 // so itself, but for copies: a thread whose current device has no context yet would make one there.
 class OnDevice {
  public:
@@ -34,6 +38,7 @@ class OnDevice {
  private:
   CUctx_st* before_ = nullptr;  // the context to restore, which may be none
   bool changed_ = false;
+  int capture_mode_ = 0;
 };
 
 // A stream of that device, of the highest priority, which neither waits for the default stream nor is waited for.

@@ -127,9 +127,10 @@ inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Bu
   request.output = static_cast<std::byte*>(output.data);
   if (packed || stream != nullptr) {
     if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
-    if (packed && !staging_->has_room(Passage::slot_bytes(plan))) {
+    if (packed && !staging_->has_room(plan)) {
       finish_all(lock);
-      staging_->make_room(Passage::slot_bytes(plan), in.staged ? in.device : out.device);
+      if (has_failed()) throw_failure(nullptr);
+      staging_->make_room(plan, in.staged ? in.device : out.device);
     }
     request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
     if (!is_alone_) request.passage->hold_stream();
@@ -173,23 +174,34 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
     throw;
   }
   if (request.error) throw Error(*request.error);
+  hold_behind(request);
+}
+
+// On the thread that called, whose stream cudaStreamPerThread is.
+void Group::hold_behind(Request& request) {
+  if (request.attendance != nullptr) request.attendance->hold(request.passage->stream());
+  request.attendance.reset();
 }
 
 std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
   Job::Lock lock(*job_);
   auto request = std::make_shared<Request>();
+  Progress* const progress = stream != nullptr && !is_alone_ ? &job_->progress() : nullptr;
   admit(*request, ask, input, output, stream, lock);
   request->group = shared_from_this();
-  queue_.push_back(request.get());
-  const FloatEnvironment environment;
-  advance();
-  if (stream == nullptr) return request;
-  if (is_alone_) {
+  try {
+    queue_.push_back(request.get());
+    const FloatEnvironment environment;
+    advance();
+    on_streams_ = on_streams_ || progress != nullptr;
+    if (progress != nullptr) progress->drive(request);
+    if (stream == nullptr || !is_alone_) return request;
     drive(*request, lock);
-  } else {
-    on_streams_ = true;
-    job_->progress().drive(request);
+  } catch (...) {
+    forget(*request);
+    throw;
   }
+  if (!request->error) hold_behind(*request);
   return request;
 }
 

@@ -41,6 +41,7 @@ void Group::attend(Request& request) try {
   const Tag tag = request.tag();
   request.attendance = place_->attend(id_, request.sequence, size(), rank_,
                                       request.passage == nullptr ? Guest{.tag = tag} : request.passage->guest(tag));
+  if (request.attendance->refused()) throw Error(*request.attendance->refused());
 } catch (TagMismatch& mismatch) {
   mismatch.peer = members_[mismatch.peer];
   throw;
@@ -54,9 +55,8 @@ bool Group::has_met(Request& request) {
   const bool here =
       state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
   if (!on_device(request, here)) return false;
-  if (state == State::together && stream != nullptr) request.attendance->hold(stream);
   if (state == State::together) request.part = request.plan->parts;
-  request.attendance.reset();
+  if (state != State::together || stream == nullptr) request.attendance.reset();
   return true;
 }
 
@@ -94,7 +94,7 @@ void Group::complete_current() {
 
 void Group::finish(Request& request) {
   on_device(request, true);
-  request.attendance.reset();
+  if (request.error) request.attendance.reset();
   request.over = true;
   if (request.passage != nullptr) request.passage->let_go();
   if (request.sleeps) job_->wake();
@@ -147,9 +147,11 @@ bool Group::take_turn() {
 }
 
 // Whether no device touches the request's memory any more.
-bool Group::is_quiet(Request& request) {
+bool Group::is_quiet(Request& request) try {
   const bool met = request.attendance == nullptr || request.attendance->withdraw();
   return met && (request.passage == nullptr || request.passage->is_quiet());
+} catch (const Error&) {
+  return true;  // the device has failed: nothing moves any more
 }
 
 // The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
@@ -172,7 +174,9 @@ void Group::give_up() {
 }
 
 // An exception that nobody foresaw is on its way to this request's caller.
-void Group::forget(const Request& request) {
+void Group::forget(Request& request) {
+  on_device(request, true);
+  if (request.passage != nullptr) request.passage->let_go();
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
   abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});

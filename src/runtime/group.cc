@@ -31,7 +31,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
       is_alone_(job_->is_threads() || size() == 1),
-      place_(is_alone_ && size() <= kMostGuests ? job_->meeting_place() : nullptr),
+      place_(size() <= kMostGuests ? job_->meeting_place() : nullptr),
       history_(std::make_shared<CallHistory>()) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {

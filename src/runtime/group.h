@@ -113,7 +113,8 @@ class Group : public std::enable_shared_from_this<Group> {
   bool take_turn();
   void give_up();
   void finish(Request& request);
-  void forget(const Request& request);
+  void forget(Request& request);
+  static void hold_behind(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   void throw_failure(const Request* request) const;
   Error error_for(const Request* request) const;

@@ -77,8 +77,9 @@ class Job {
   bool sees_gpus() const { return sees_gpus_; }
   bool has_gpus() const { return has_gpus_; }
   bool is_threads() const { return is_threads_; }  // all ranks of the job are threads of this process
-  // Where those meet that have device memory; nullptr where there can be none.
-  MeetingPlace* meeting_place() const { return sees_gpus_ ? place_.get() : nullptr; }
+  // Where those meet that have device memory; nullptr where there can be none, and where others have their part in the
+  // job: a kernel's first launch may wait for the whole device, and so for a stream that is held for them.
+  MeetingPlace* meeting_place() const { return sees_gpus_ && (is_threads_ || size() == 1) ? place_.get() : nullptr; }
   // Made when first asked for. Under the engine's lock.
   Progress& progress();
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;

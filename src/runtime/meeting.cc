@@ -100,7 +100,12 @@ std::unique_ptr<MeetingPlace::Attendance> MeetingPlace::attend(std::uint64_t com
   ++round->come;
   attendance.reset(new Attendance(*this, round, rank));
   if (round->state == State::open && !together) round->state = State::apart;
-  if (round->state == State::open && round->come == round->guests.size()) round->put_on_device(guest);
+  if (round->state != State::open || round->come < round->guests.size()) return attendance;
+  try {
+    round->put_on_device(guest);
+  } catch (const Error& error) {
+    attendance->refused_ = error;
+  }
   return attendance;
 }
 

@@ -10,11 +10,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cuda/stream.h"
 #include "runtime/call.h"
+#include "tutti/error.h"
 
 namespace tutti::runtime {
 
@@ -52,6 +54,8 @@ class MeetingPlace {
     int missing() const;                   // the lowest rank that has not come; -1
     bool is_done() const;                  // together: whether the device is
     void hold(cuda::Stream stream) const;  // together: what comes on it waits until the device is
+    // What CUDA refused when this rank, the last to come, put it on the device; or nothing.
+    const std::optional<Error>& refused() const { return refused_; }
     // Nobody touches this rank's buffers any more, or will: ends what is not on the device yet.
     bool withdraw();
 
@@ -62,10 +66,11 @@ class MeetingPlace {
     MeetingPlace& place_;
     const std::shared_ptr<Round> round_;
     const int rank_;
+    std::optional<Error> refused_;
   };
 
   // Rank `rank` of `ranks` enters call `sequence` of the communicator. Throws TagMismatch (of the communicator's ranks)
-  // where another has entered with another tag, and what CUDA refuses.
+  // where another has entered with another tag.
   std::unique_ptr<Attendance> attend(std::uint64_t communicator, std::uint32_t sequence, int ranks, int rank,
                                      const Guest& guest);
 

@@ -256,7 +256,9 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   count_messages(*plan);
   mark_fusible(*plan);
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
-  if (outgrows(total * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(*plan);
+  const std::size_t passes =
+      stride == count ? total : total_count(call, layout.ranks());  // through the cache, in a call
+  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(*plan);
   make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
   return plan;
 }

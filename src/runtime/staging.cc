@@ -25,12 +25,21 @@ void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* fr
 
 Staging::Lane::Lane(int device) : in(device), out(device), fetched(events(device)), delivered(events(device)) {}
 
-// By powers of two: what is kept of smaller ones is never more than what is in use.
-void Staging::make_room(std::size_t bytes, int device) {
-  constexpr std::size_t kLeast = 64 << 10;
-  const std::size_t room = std::bit_ceil(std::max(bytes, kLeast));
-  for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(job_, device, room);
-  room_ = room;
+// Small ones by powers of two, so that what is kept of smaller ones is never more than what is in use.
+void Staging::make_room(const Plan& plan, int device) {
+  constexpr std::size_t kLeast = 64 << 10, kLarge = 16 << 20, kPage = 4096;
+  const std::size_t wanted = plan_bytes(plan);
+  const std::size_t bytes =
+      wanted > kLarge ? (wanted + kPage - 1) / kPage * kPage : std::bit_ceil(std::max(wanted, kLeast));
+  Room& all = plan.parts == 1 ? whole_ : parts_;
+  const std::size_t before = all.slots.size();
+  try {
+    for (std::size_t i = 0; i < slots_of(plan); ++i) all.slots.emplace_back(job_, device, bytes);
+  } catch (...) {
+    while (all.slots.size() > before) all.slots.pop_back();
+    throw;
+  }
+  all.bytes = bytes;
 }
 
 Staging::Lane& Staging::lane(int device) { return lanes_.try_emplace(device, device).first->second; }
@@ -44,7 +53,7 @@ Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Si
     ready_.try_emplace(side->device, side->device);
   }
   if (stream_ != nullptr) {
-    gate_device_ = ready_.empty() ? cuda::current_device() : ready_.begin()->first;
+    gate_device_ = cuda::device_of(stream_);
     staging_.gate(gate_device_);
     ready_.try_emplace(gate_device_, gate_device_).first->second.record(stream_);
   }
@@ -64,17 +73,13 @@ bool Passage::is_ready() {
   return is_ready_;
 }
 
-std::size_t Passage::slot_bytes(const Plan& plan) {
-  return std::max(plan.input_rows, plan.output_rows) * plan.row_bytes;
-}
-
 const std::byte* Passage::input(std::size_t part) {
   if (!is_staged()) return input_.data + part * plan_.row_bytes;
-  return staging_.slot(part) + plan_.part(part).input_bias;
+  return staging_.slot(plan_, part) + plan_.part(part).input_bias;
 }
 std::byte* Passage::output(std::size_t part) {
   if (!is_staged()) return output_.data + part * plan_.row_bytes;
-  return staging_.slot(part) + plan_.part(part).output_bias;
+  return staging_.slot(plan_, part) + plan_.part(part).output_bias;
 }
 
 // The part that had its slot before has left it.
@@ -93,7 +98,7 @@ void Passage::enqueue(std::size_t part) {
     for (const auto& [device, event] : ready_) event.hold(lane.in.get());
   if (part >= Staging::kSlots && output_.staged && output_.moves)
     staging_.lane(output_.device).delivered[number].hold(lane.in.get());
-  cuda::copy_rows(staging_.slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+  cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
                   plan.whole_row_bytes, plan.row_bytes, plan.input_rows, lane.in.get());
   lane.fetched[number].record(lane.in.get());
 }
@@ -107,7 +112,7 @@ bool Passage::fetch(std::size_t part) {
   }
   if (!is_ready() || !is_free(part)) return false;
   const Plan& plan = plan_.part(part);
-  copy_rows_on_host(staging_.slot(part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+  copy_rows_on_host(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
                     plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
   return true;
 }
@@ -116,7 +121,7 @@ void Passage::deliver(std::size_t part) {
   if (!is_staged() || !output_.moves) return;
   const Plan& plan = plan_.part(part);
   std::byte* const to = output_.data + part * plan_.row_bytes;
-  const std::byte* const from = staging_.slot(part) + plan.output_bias;
+  const std::byte* const from = staging_.slot(plan_, part) + plan.output_bias;
   if (!output_.staged)
     return copy_rows_on_host(to, plan.whole_row_bytes, from, plan.row_bytes, plan.row_bytes, plan.output_rows);
   const cuda::OnDevice here(output_.device);
@@ -146,7 +151,7 @@ Guest Passage::guest(const Tag& tag) {
   return guest;
 }
 
-bool Passage::is_quiet() try {
+bool Passage::is_quiet() {
   const auto is_done = [](const cuda::Event& event) { return event.is_done(); };
   for (const Side* side : {&input_, &output_}) {
     if (!side->staged) continue;
@@ -154,8 +159,6 @@ bool Passage::is_quiet() try {
     if (!std::ranges::all_of(lane.fetched, is_done) || !std::ranges::all_of(lane.delivered, is_done)) return false;
   }
   return true;
-} catch (const Error&) {
-  return true;  // the device has failed: nothing moves any more
 }
 
 void Passage::let_go() noexcept {

@@ -8,6 +8,7 @@
 // The slots are symmetric memory, so peers of this host reach into them directly, and registered where there is RDMA.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -44,17 +45,28 @@ class Staging {
 
   // Whether every slot has room for that; and gives them room, when no call is under way. Nothing that was pinned is
   // let go of before the communicator is: that may wait for the whole device, and so for a stream that is held.
-  bool has_room(std::size_t bytes) const { return bytes <= room_; }
-  void make_room(std::size_t bytes, int device);
-  std::byte* slot(std::size_t part) const { return slots_[slots_.size() - kSlots + part % kSlots].memory->data(); }
+  bool has_room(const Plan& plan) const { return plan_bytes(plan) <= room(plan).bytes; }
+  void make_room(const Plan& plan, int device);
+  std::byte* slot(const Plan& plan, std::size_t part) const {
+    const Room& all = room(plan);
+    return all.slots[all.slots.size() - slots_of(plan) + part % slots_of(plan)].memory->data();
+  }
   Lane& lane(int device);
   cuda::Gate& gate(int device);
   std::uint32_t next_number() { return ++number_; }
 
  private:
   Job& job_;
-  std::deque<Slot> slots_;  // the last kSlots are in use
-  std::size_t room_ = 0;    // bytes of each of those
+  struct Room {
+    std::deque<Slot> slots;  // the last are in use
+    std::size_t bytes = 0;   // of each of those
+  };
+  static std::size_t plan_bytes(const Plan& plan) {
+    return std::max(plan.input_rows, plan.output_rows) * plan.row_bytes;
+  }
+  static std::size_t slots_of(const Plan& plan) { return plan.parts == 1 ? 1 : kSlots; }
+  const Room& room(const Plan& plan) const { return plan.parts == 1 ? whole_ : parts_; }
+  Room whole_, parts_;  // for calls of one part, and of several
   std::map<int, Lane> lanes_;
   std::map<int, cuda::Gate> gates_;
   std::uint32_t number_ = 0;  // of the calls that held a gate
@@ -72,9 +84,6 @@ struct Side {
 // stream if one is given; else after whatever its devices' default streams were given before.
 class Passage {
  public:
-  // Bytes of a slot that calls by this plan take.
-  static std::size_t slot_bytes(const Plan& plan);
-
   // Neither blocks nor moves anything; the staging has room. Throws Error{system, unsupported}.
   Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
 

@@ -79,6 +79,28 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
   EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
 }
 
+// Of a stream of a device that is not the current one, with buffers of a third kind.
+TEST_F(DeviceFaults, AStreamIsOfTheDeviceThatItWasMadeOn) {
+  pretended::set_devices(2);
+  Communicator::run_threads(2, [](Communicator& world) {
+    cuda::check(cudaSetDevice(1));
+    cudaStream_t stream = nullptr;
+    cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cuda::check(cudaSetDevice(0));
+    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::device}) {
+      const Shape shape{Collective::all_reduce, 1000, DType::int32, Op::sum, 0};
+      const Buffers buffers(shape, world.rank(), 2, kind, kind, false);
+      call(world, shape, buffers.in(), buffers.out(), {.stream = stream});
+      cuda::check(cudaStreamSynchronize(stream));
+      EXPECT_TRUE(buffers.result() == expected(shape, 2)[0]);
+    }
+    world.barrier({.stream = stream});
+    cuda::check(cudaStreamSynchronize(stream));
+    cuda::check(cudaStreamDestroy(stream));
+  });
+  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+}
+
 // What body threw on each rank of a job of threads.
 std::vector<std::string> errors(int ranks, const std::function<void(Communicator&)>& body) {
   std::vector<std::string> said(static_cast<std::size_t>(ranks));

@@ -54,6 +54,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return remembered(stream->device.failure());
 }
 
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+  return on_stream(handle, [&](Stream& stream) {
+    *device = stream.device.index;
+    return cudaSuccess;
+  });
+}
+
+// A capture is its own thread's affair here, whatever its mode.
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
+
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return on_stream(handle, [](Stream& stream) {
     if (stream.capturing) return cudaErrorStreamCaptureUnsupported;
