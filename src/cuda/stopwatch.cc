@@ -15,6 +15,7 @@ Stopwatch::Stopwatch(int device) : device_(device) {
   }
 }
 Stopwatch::~Stopwatch() {
+  const OnDevice here(device_, std::nothrow);
   cudaEventDestroy(end_);
   cudaEventDestroy(begin_);
 }

@@ -36,8 +36,6 @@ int current_device() {
   return device;
 }
 
-// A thread that has never used a device has device 0 by name only. Setting that, to restore it, would make a context
-// there, of hundreds of megabytes.
 int device_of(Stream stream) {
 #if CUDART_VERSION >= 12080
   int device = -1;
@@ -49,13 +47,17 @@ int device_of(Stream stream) {
 #endif
 }
 
-OnDevice::OnDevice(int device) : capture_mode_(relax_captures()) {
+OnDevice::OnDevice() : capture_mode_(relax_captures()) {}
+// A thread that has never used a device has device 0 by name only. Setting that, to restore it, would make a context
+// there, of hundreds of megabytes. What throws here leaves the mode of captures restored: by then the other constructor
+// is done.
+OnDevice::OnDevice(int device) : OnDevice() {
   if (driver() == nullptr || driver()->ctx_get_current(&before_) != CUDA_SUCCESS) before_ = nullptr;
   if (before_ != nullptr && current_device() == device) return;
   check(cudaSetDevice(device));
   changed_ = true;
 }
-OnDevice::OnDevice(int device, std::nothrow_t) noexcept : capture_mode_(relax_captures()) {
+OnDevice::OnDevice(int device, std::nothrow_t) noexcept : OnDevice() {
   if (driver() != nullptr && driver()->ctx_get_current(&before_) == CUDA_SUCCESS)
     changed_ = cudaSetDevice(device) == cudaSuccess;
 }

@@ -25,8 +25,8 @@ int current_device();
 int device_of(Stream stream);
 
 // Makes `device` the calling thread's current one while it lives. No other device is touched for it, and no capture
-// that is under way in this process, whatever is called meanwhile. What follows does
-// so itself, but for copies: a thread whose current device has no context yet would make one there.
+// that is under way in this process is ended by what the thread calls meanwhile. What follows makes one itself, but for
+// copies: a thread whose current device has no context yet would make one there.
 class OnDevice {
  public:
   explicit OnDevice(int device);
@@ -36,6 +36,7 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
+  OnDevice();
   CUctx_st* before_ = nullptr;  // the context to restore, which may be none
   bool changed_ = false;
   int capture_mode_ = 0;

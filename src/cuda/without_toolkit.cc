@@ -40,6 +40,7 @@ Pinned::~Pinned() = default;
 Stream legacy_stream() { return nullptr; }
 int current_device() { refuse(); }
 int device_of(Stream) { refuse(); }
+OnDevice::OnDevice() = default;
 OnDevice::OnDevice(int) { refuse(); }
 OnDevice::OnDevice(int, std::nothrow_t) noexcept {}
 OnDevice::~OnDevice() = default;

@@ -98,7 +98,7 @@ std::unique_ptr<MeetingPlace::Attendance> MeetingPlace::attend(std::uint64_t com
   round->guests[rank] = guest;
   round->has_come[rank] = true;
   ++round->come;
-  attendance.reset(new Attendance(*this, round, rank));
+  attendance.reset(new Attendance(*this, round));
   if (round->state == State::open && !together) round->state = State::apart;
   if (round->state != State::open || round->come < round->guests.size()) return attendance;
   try {
@@ -129,8 +129,8 @@ void MeetingPlace::leave(const Key& key) {
   if (found != rounds_.end() && ++found->second->gone == found->second->guests.size()) rounds_.erase(found);
 }
 
-MeetingPlace::Attendance::Attendance(MeetingPlace& place, std::shared_ptr<Round> round, int rank)
-    : place_(place), round_(std::move(round)), rank_(rank) {}
+MeetingPlace::Attendance::Attendance(MeetingPlace& place, std::shared_ptr<Round> round)
+    : place_(place), round_(std::move(round)) {}
 
 MeetingPlace::Attendance::~Attendance() {
   const std::lock_guard lock(place_.mutex_);

@@ -62,10 +62,9 @@ class MeetingPlace {
    private:
     friend class MeetingPlace;
     struct Round;
-    Attendance(MeetingPlace& place, std::shared_ptr<Round> round, int rank);
+    Attendance(MeetingPlace& place, std::shared_ptr<Round> round);
     MeetingPlace& place_;
     const std::shared_ptr<Round> round_;
-    const int rank_;
     std::optional<Error> refused_;
   };
 

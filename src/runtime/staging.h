@@ -14,7 +14,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "cuda/memory.h"
 #include "cuda/stream.h"
