@@ -48,8 +48,8 @@ enum class Algorithm : std::uint8_t {
   hierarchical,
 };
 
-// Where a buffer lies. `automatic`: wherever the driver says, which takes a call some 100 ns in a process that uses
-// CUDA.
+// Where a buffer lies. `automatic`: wherever the driver says, which is asked about each buffer of
+// each call.
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
 std::size_t size_of(DType dtype);               // bytes of one element

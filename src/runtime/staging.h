@@ -2,7 +2,7 @@
 // finds any other buffer.
 //
 //   part k + 1    device -> slot        the copies of the next parts, the collective of one and the copies of those
-//   part k        slot <-> peers        before it overlap: a call takes the time of the slowest of the three, and of
+//   part k        slot <-> peers        before it overlap: a call is to take the time of the slowest of the three, of
 //   part k - 1    slot -> device        one part through the other two.
 //
 // The slots are symmetric memory, so peers of this host reach into them directly, and registered where there is RDMA.
