@@ -49,6 +49,8 @@ struct CallOptions {
   // the stream goes on. nullptr: the call blocks (or is started), and comes after what the default stream of the
   // buffers' devices was given before; other streams' work on them must be over. cudaStreamLegacy and
   // cudaStreamPerThread name default streams here. A stream that is being captured is refused with Error{unsupported}.
+  // Calls of several communicators on one stream are made in one order by all ranks, or they wait for each other. With
+  // CUDA_LAUNCH_BLOCKING=1 a call on a stream blocks.
   void* stream = nullptr;
 };
 

@@ -43,6 +43,17 @@ DeviceMemory::~DeviceMemory() {
   cudaFree(data_);
 }
 
+PinnedMemory::PinnedMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
+  const OnDevice here(device);
+  void* data = nullptr;
+  check(cudaHostAlloc(&data, bytes == 0 ? 1 : bytes, cudaHostAllocPortable));
+  data_ = static_cast<std::byte*>(data);
+}
+PinnedMemory::~PinnedMemory() {
+  const OnDevice here(device_, std::nothrow);
+  cudaFreeHost(data_);
+}
+
 Pinned::Pinned(int device, std::byte* data, std::size_t bytes) : device_(device), data_(data) {
   const OnDevice here(device);
   check(cudaHostRegister(data, bytes, cudaHostRegisterPortable));

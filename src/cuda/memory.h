@@ -21,7 +21,7 @@ bool is_possible();
 Location location_of(const void* pointer);
 
 // Device memory of that device, aligned to 256 bytes. The destructor waits for all that the device has been given, and
-// so for streams that are held at a gate (stream.h): whoever is to open one must not be waiting here. Throws
+// so for streams that are held (Semaphore, stream.h): whoever is to let them go must not be waiting here. Throws
 // Error{system} where there is none left, Error{unsupported} in a build without CUDA.
 class DeviceMemory {
  public:
@@ -36,7 +36,24 @@ class DeviceMemory {
   std::byte* data_ = nullptr;
 };
 
-// While it lives, the host memory [data, data + bytes) is pinned, and every device copies from and to it at full speed.
+// Host memory of that many bytes, pinned: every device copies from and to it at full speed. Aligned to pages. The
+// destructor may wait as ~DeviceMemory does. Throws as DeviceMemory does.
+class PinnedMemory {
+ public:
+  PinnedMemory(int device, std::size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  int device_;
+  std::size_t bytes_;
+  std::byte* data_ = nullptr;
+};
+
+// While it lives, the host memory [data, data + bytes) is pinned as PinnedMemory is.
 // `device` is one that this process uses anyway. data: a multiple of the page size. What was put on streams to copy
 // from or to it must be done before it goes; going may wait as ~DeviceMemory does. Throws as DeviceMemory does.
 class Pinned {

@@ -77,6 +77,10 @@ OwnStream::~OwnStream() {
   const OnDevice here(device_, std::nothrow);
   cudaStreamDestroy(stream_);
 }
+void OwnStream::finish() const {
+  const OnDevice here(device_, std::nothrow);
+  cudaStreamSynchronize(stream_);
+}
 
 Event::Event(int device) : device_(device) {
   const OnDevice here(device);
@@ -130,33 +134,39 @@ bool is_capturing(Stream stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-Gate::Gate(int device) : device_(device) {
+std::optional<Error> failure_of(int device) noexcept try {
   const OnDevice here(device);
-  if (driver() == nullptr) throw Error(ErrorCode::unsupported, "CUDA: this driver cannot hold a stream for the host");
-  void* word = nullptr;
-  check(cudaHostAlloc(&word, sizeof *word_, cudaHostAllocPortable));
-  word_ = static_cast<std::uint32_t*>(word);
-  std::atomic_ref(*word_).store(0, std::memory_order_relaxed);
-}
-Gate::~Gate() {
-  const OnDevice here(device_, std::nothrow);
-  // All numbers that were given out lie within half the circle ahead.
-  open(std::atomic_ref(*word_).load(std::memory_order_relaxed) + 0x7fffffff);
-  cudaFreeHost(word_);  // waits until no stream looks at it
+  const cudaError_t state = cudaStreamQuery(legacy_stream());
+  cudaGetLastError();
+  if (state != cudaErrorNotReady) check(state);
+  return {};
+} catch (const Error& error) {
+  return error;
 }
 
-void Gate::hold(Stream stream, std::uint32_t number) {
-  const OnDevice here(device_);
+Semaphore::Semaphore(int device)
+    : memory_(device, sizeof *word_), word_(reinterpret_cast<std::uint32_t*>(memory_.data())) {
+  if (driver() == nullptr) throw Error(ErrorCode::unsupported, "CUDA: this driver cannot hold a stream for the host");
+  std::atomic_ref(*word_).store(0, std::memory_order_relaxed);
+}
+// The memory goes when no stream looks at it any more.
+Semaphore::~Semaphore() { signal(std::atomic_ref(*word_).load(std::memory_order_relaxed) + 0x7fffffff); }
+
+void Semaphore::signal(std::uint32_t number) { std::atomic_ref(*word_).store(number, std::memory_order_release); }
+bool Semaphore::has(std::uint32_t number) const {
+  return static_cast<std::int32_t>(std::atomic_ref(*word_).load(std::memory_order_acquire) - number) >= 0;
+}
+void Semaphore::signal(std::uint32_t number, Stream stream) {
+  const OnDevice here(device_of(stream));
+  check_driver(
+      driver()->stream_write_value(stream, reinterpret_cast<CUdeviceptr>(word_), number, CU_STREAM_WRITE_VALUE_DEFAULT),
+      "signalling from a stream");
+}
+void Semaphore::hold(Stream stream, std::uint32_t number) const {
+  const OnDevice here(device_of(stream));
   check_driver(
       driver()->stream_wait_value(stream, reinterpret_cast<CUdeviceptr>(word_), number, CU_STREAM_WAIT_VALUE_GEQ),
       "holding a stream");
-}
-void Gate::open(std::uint32_t number) { std::atomic_ref(*word_).store(number, std::memory_order_release); }
-void Gate::open(std::uint32_t number, Stream stream) {
-  const OnDevice here(device_);
-  check_driver(
-      driver()->stream_write_value(stream, reinterpret_cast<CUdeviceptr>(word_), number, CU_STREAM_WRITE_VALUE_DEFAULT),
-      "opening a gate");
 }
 
 }  // namespace tutti::cuda

@@ -1,10 +1,15 @@
-// Streams, events, copies, and the gates that hold a stream for the host. Includes nothing of CUDA's, and is there
-// without it: whatever makes something then throws Error{unsupported}. What CUDA refuses is Error{system}.
+// Streams, events, copies, and the semaphores by which streams and the host wait for each other. Includes nothing of
+// CUDA's, and is there without it: whatever makes something then throws Error{unsupported}. What CUDA refuses is
+// Error{system}.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
+
+#include "cuda/memory.h"
+#include "tutti/error.h"
 
 struct CUstream_st;  // CUDA's; a cudaStream_t points to one
 struct CUevent_st;
@@ -50,7 +55,7 @@ class OwnStream {
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
   Stream get() const { return stream_; }
-  int device() const { return device_; }
+  void finish() const;  // blocks until all that was put on it is done, or the device has failed
 
  private:
   int device_;
@@ -87,24 +92,29 @@ void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std:
 // Whether what is put on `stream` is being recorded into a graph, and not run.
 bool is_capturing(Stream stream);
 
-// Holds streams until the host lets them go on. No thread of the GPU waits: the front end does.
-class Gate {
- public:
-  explicit Gate(int device);
-  ~Gate();  // opens for all
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+// What `device` has failed with for good, or nothing. May block as long as another thread is in CUDA.
+std::optional<Error> failure_of(int device) noexcept;
 
-  // What comes on `stream`, of this device, waits until the gate has been opened up to `number`. Numbers ascend from 1.
-  void hold(Stream stream, std::uint32_t number);
-  // Opens it up to `number`: for all that was held before, too.
-  void open(std::uint32_t number);
-  // The same when `stream` gets there.
-  void open(std::uint32_t number, Stream stream);
+// A timeline semaphore: a number that ascends from 0, in pinned memory. Streams and the host signal it, and wait for
+// it. No thread of the GPU waits: the front end of its stream does. signal(number) and has() call nothing of CUDA's.
+// Signals are to ascend, and what is waited for lies less than 2^31 ahead: then it may go round.
+class Semaphore {
+ public:
+  explicit Semaphore(int device);
+  ~Semaphore();  // lets all go that wait for it
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  void signal(std::uint32_t number);
+  bool has(std::uint32_t number) const;
+  // When the stream, of whatever device, gets there.
+  void signal(std::uint32_t number, Stream stream);
+  // What comes on the stream, of whatever device, waits until it has that number.
+  void hold(Stream stream, std::uint32_t number) const;
 
  private:
-  int device_;
-  std::uint32_t* word_ = nullptr;  // pinned
+  PinnedMemory memory_;
+  std::uint32_t* word_ = nullptr;
 };
 
 }  // namespace tutti::cuda

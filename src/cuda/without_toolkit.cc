@@ -34,6 +34,8 @@ bool is_possible() { return false; }
 Location location_of(const void*) { return {}; }
 DeviceMemory::DeviceMemory(int device, std::size_t) : device_(device) { refuse(); }
 DeviceMemory::~DeviceMemory() = default;
+PinnedMemory::PinnedMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) { refuse(); }
+PinnedMemory::~PinnedMemory() = default;
 Pinned::Pinned(int device, std::byte* data, std::size_t) : device_(device), data_(data) { refuse(); }
 Pinned::~Pinned() = default;
 
@@ -46,6 +48,7 @@ OnDevice::OnDevice(int, std::nothrow_t) noexcept {}
 OnDevice::~OnDevice() = default;
 OwnStream::OwnStream(int device) : device_(device) { refuse(); }
 OwnStream::~OwnStream() = default;
+void OwnStream::finish() const { refuse(); }
 Event::Event(int device) : device_(device) { refuse(); }
 Event::~Event() = default;
 void Event::record(Stream) { refuse(); }
@@ -59,10 +62,12 @@ void Stopwatch::start(Stream) { refuse(); }
 void Stopwatch::stop(Stream) { refuse(); }
 double Stopwatch::us() const { refuse(); }
 bool is_capturing(Stream) { refuse(); }
-Gate::Gate(int device) : device_(device) { refuse(); }
-Gate::~Gate() = default;
-void Gate::hold(Stream, std::uint32_t) { refuse(); }
-void Gate::open(std::uint32_t) { refuse(); }
-void Gate::open(std::uint32_t, Stream) { refuse(); }
+std::optional<Error> failure_of(int) noexcept { return {}; }
+Semaphore::Semaphore(int device) : memory_(device, 0) { refuse(); }
+Semaphore::~Semaphore() = default;
+void Semaphore::signal(std::uint32_t) { refuse(); }
+bool Semaphore::has(std::uint32_t) const { refuse(); }
+void Semaphore::signal(std::uint32_t, Stream) { refuse(); }
+void Semaphore::hold(Stream, std::uint32_t) const { refuse(); }
 
 }  // namespace tutti::cuda

@@ -110,14 +110,9 @@ const Plan& Group::plan_for(const Ask& ask, bool packed) {
   return *plan;
 }
 
-// In the usual case there is nothing about devices to find out.
-inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream,
-                         Job::Lock& lock) {
-  Side in, out;
-  const bool looks =
-      job_->sees_gpus() || stream != nullptr || is_of_device(input.memory) || is_of_device(output.memory);
-  if (looks) look_at_buffers(ask, input, output, stream, in, out);
-  const bool packed = in.staged || out.staged;
+inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+                         void* stream, Job::Lock& lock) {
+  const bool packed = sides.staged();
   const Plan& plan =
       last_plan_ != nullptr && ask == last_ask_ && packed == last_packed_ ? *last_plan_ : plan_for(ask, packed);
   check_buffers(plan, input, output);
@@ -125,20 +120,45 @@ inline void Group::admit(Request& request, const Ask& ask, ConstBuffer input, Bu
   request.plan = &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
-  if (packed || stream != nullptr) {
-    if (staging_ == nullptr) staging_ = std::make_unique<Staging>(*job_);
-    if (packed && !staging_->has_room(plan)) {
-      finish_all(lock);
-      if (has_failed()) throw_failure(nullptr);
-      staging_->make_room(plan, in.staged ? in.device : out.device);
-    }
-    request.passage = std::make_unique<Passage>(*staging_, plan, in, out, static_cast<cuda::Stream>(stream));
-    if (!is_alone_) request.passage->hold_stream();
-  }
+  if (packed || stream != nullptr) make_passage(request, sides, stream, lock);
   request.sequence = ++sequence_;
 }
 
-void Group::look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const {
+// Without the engine wherever CUDA is called: that may wait for a stream that another thread, which needs the engine,
+// is to let go on.
+void Group::make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock) {
+  const Plan& plan = *request.plan;
+  const auto on = static_cast<cuda::Stream>(stream);
+  if (staging_ == nullptr) {
+    const Job::Lock::Break unlocked(lock);
+    staging_ = std::make_unique<Staging>(*job_, sides.in.staged    ? sides.in.device
+                                                : sides.out.staged ? sides.out.device
+                                                                   : cuda::device_of(on));
+  }
+  if (sides.staged() && !staging_->has_room(plan)) {
+    finish_all(lock);
+    if (has_failed()) throw_failure(nullptr);
+    staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
+  }
+  const Job::Lock::Break unlocked(lock);
+  request.passage = std::make_unique<Passage>(*staging_, plan, sides.in, sides.out, on);
+  if (!job_->holds_streams()) return;
+  try {
+    request.passage->go_ahead();
+  } catch (const Error& error) {
+    request.passage->let_go();
+    abort({error.code, -1, error.what()});
+    throw_failure(nullptr);
+  }
+}
+
+// In the usual case there is nothing about devices to find out.
+inline Group::Sides Group::look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
+  if (!job_->sees_gpus() && stream == nullptr && !is_of_device(input.memory) && !is_of_device(output.memory)) return {};
+  return look_at_devices(ask, input, output, stream);
+}
+
+Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
   const std::string what(to_string(ask.collective));
   if (!job_->sees_gpus())
     throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
@@ -146,22 +166,24 @@ void Group::look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, vo
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return;
-  in = side_of(input);
-  out = side_of(output);
-  if (ask.collective != Collective::broadcast) return;
-  in.moves = rank_ == ask.root;
-  out.moves = rank_ != ask.root;
+  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  Sides sides{side_of(input), side_of(output)};
+  if (ask.collective == Collective::broadcast) {
+    sides.in.moves = rank_ == ask.root;
+    sides.out.moves = rank_ != ask.root;
+  }
+  return sides;
 }
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  if (stream != nullptr && !is_alone_) {
+  if (stream != nullptr && job_->holds_streams()) {
     start(ask, input, output, stream);
     return;
   }
-  Job::Lock lock(*job_);
+  const Sides sides = look_at(ask, input, output, stream);
   Request request;
-  admit(request, ask, input, output, stream, lock);
+  Job::Lock lock(*job_);
+  admit(request, ask, sides, input, output, stream, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -184,10 +206,11 @@ void Group::hold_behind(Request& request) {
 }
 
 std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  Job::Lock lock(*job_);
+  const Sides sides = look_at(ask, input, output, stream);
   auto request = std::make_shared<Request>();
-  Progress* const progress = stream != nullptr && !is_alone_ ? &job_->progress() : nullptr;
-  admit(*request, ask, input, output, stream, lock);
+  Job::Lock lock(*job_);
+  Progress* const progress = stream != nullptr && job_->holds_streams() ? &job_->progress() : nullptr;
+  admit(*request, ask, sides, input, output, stream, lock);
   request->group = shared_from_this();
   try {
     queue_.push_back(request.get());
@@ -195,7 +218,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
     advance();
     on_streams_ = on_streams_ || progress != nullptr;
     if (progress != nullptr) progress->drive(request);
-    if (stream == nullptr || !is_alone_) return request;
+    if (stream == nullptr || progress != nullptr) return request;
     drive(*request, lock);
   } catch (...) {
     forget(*request);

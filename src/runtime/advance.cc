@@ -149,7 +149,7 @@ bool Group::take_turn() {
 // Whether no device touches the request's memory any more.
 bool Group::is_quiet(Request& request) try {
   const bool met = request.attendance == nullptr || request.attendance->withdraw();
-  return met && (request.passage == nullptr || request.passage->is_quiet());
+  return met && (request.passage == nullptr || request.passage->is_quiet() || failure_of_device(*request.passage));
 } catch (const Error&) {
   return true;  // the device has failed: nothing moves any more
 }
@@ -157,15 +157,16 @@ bool Group::is_quiet(Request& request) try {
 // The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
 void Group::give_up() {
   if (!given_up_at_) given_up_at_ = Patience::Clock::now();
+  if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
+  for (Request* request : queue_)
+    if (request->passage != nullptr) request->passage->let_go();
   bool ours = true;
   for (Link& link : links_)
     if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
-  const bool quiet = current_ == nullptr || is_quiet(*current_);
+  const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
   if (!(ours && quiet) && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
   if (!ours) job_->keep_memory();
   if (!quiet) static_cast<void>(staging_.release());  // a device that does not come to its work may do so yet
-  if (current_ != nullptr) queue_.push_front(current_);
-  current_ = nullptr;
   for (Request* request : queue_) {
     request->error = error_for(request);
     finish(*request);

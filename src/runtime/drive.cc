@@ -18,6 +18,7 @@ constexpr auto kWorthALook = 1ms;  // of waiting
 // questions go through rank 0.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
+constexpr Patience::Clock::duration kBetweenAskingDevices = 100ms;
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
 // and this is for where none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
@@ -122,13 +123,31 @@ void Group::watch_device() {
   const Settings& settings = job_->settings();
   const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
-  if (vigil_.waited > settings.timeout) {
+  if (current_->passage != nullptr && vigil_.waited >= kBetweenAskingDevices && failure_of_device(*current_->passage)) {
+    abort({device_failure_->code, rank_, device_failure_->what()});
+  } else if (vigil_.waited > settings.timeout) {
     abort({ErrorCode::timeout, rank_, what + " after " + seconds(vigil_.waited) + " (TUTTI_TIMEOUT)"});
   } else if (vigil_.waited > settings.warn_after && !vigil_.warned) {
     vigil_.warned = true;
     std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, what.c_str(),
                  seconds(vigil_.waited).c_str());
   }
+}
+
+// What the devices of a call have failed with, if they have: then they come to nothing any more. Asked now and then, by
+// another thread: CUDA may hold that up.
+const std::optional<Error>& Group::failure_of_device(const Passage& passage) {
+  const auto now = Patience::Clock::now();
+  if (!device_failure_ && !inquiry_.valid() && now - inquired_ >= kBetweenAskingDevices) {
+    inquired_ = now;
+    inquiry_ = std::async(std::launch::async, [devices = passage.devices()] {
+      std::optional<Error> error = cuda::failure_of(devices[0]);
+      if (!error && devices[1] != devices[0]) error = cuda::failure_of(devices[1]);
+      return error;
+    });
+  }
+  if (inquiry_.valid() && inquiry_.wait_for(0s) == std::future_status::ready) device_failure_ = inquiry_.get();
+  return device_failure_;
 }
 
 // "rank 2 has not entered all_reduce #412 (float32 x 1048576, sum); it last completed broadcast #411"

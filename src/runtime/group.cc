@@ -30,7 +30,6 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       layout_(layout_of(*job_, members_)),
       chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
       links_(members_.size()),
-      is_alone_(job_->is_threads() || size() == 1),
       place_(size() <= kMostGuests ? job_->meeting_place() : nullptr),
       history_(std::make_shared<CallHistory>()) {}
 

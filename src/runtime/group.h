@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -93,8 +94,15 @@ class Group : public std::enable_shared_from_this<Group> {
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
-  void admit(Request& request, const Ask& ask, ConstBuffer input, Buffer output, void* stream, Job::Lock& lock);
-  void look_at_buffers(const Ask& ask, ConstBuffer input, Buffer output, void* stream, Side& in, Side& out) const;
+  struct Sides {
+    Side in, out;
+    bool staged() const { return in.staged || out.staged; }
+  };
+  Sides look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
+  Sides look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
+  void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
+             Job::Lock& lock);
+  void make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock);
   Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask, bool packed);
   void make_ready(const Plan& plan);
@@ -104,11 +112,12 @@ class Group : public std::enable_shared_from_this<Group> {
   bool begin_part(Request& request);
   void finish_all(Job::Lock& lock);
   bool on_device(Request& request, bool done);
-  static bool is_quiet(Request& request);
+  bool is_quiet(Request& request);
   void complete_current();
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
   void watch_device();
+  const std::optional<Error>& failure_of_device(const Passage& passage);
   bool is_cut_off();
   bool take_turn();
   void give_up();
@@ -134,11 +143,11 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<Link> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  // All ranks are threads of this process, where a stream that is held for one rank could hold up what another needs: a
-  // call on a stream waits until all have entered it, and is over or on the device when it returns.
-  const bool is_alone_;
   MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
   std::unique_ptr<Staging> staging_;  // once a call has had a passage
+  std::optional<Error> device_failure_;
+  std::future<std::optional<Error>> inquiry_;  // after it
+  Patience::Clock::time_point inquired_{};
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_plan_ = nullptr;
   Ask last_ask_;  // that it is for

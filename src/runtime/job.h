@@ -76,9 +76,12 @@ class Job {
   // Whether this rank, and whether any rank of the job, could come by device memory.
   bool sees_gpus() const { return sees_gpus_; }
   bool has_gpus() const { return has_gpus_; }
-  bool is_threads() const { return is_threads_; }  // all ranks of the job are threads of this process
-  // Where those meet that have device memory; nullptr where there can be none, and where others have their part in the
-  // job: a kernel's first launch may wait for the whole device, and so for a stream that is held for them.
+  // Whether a call on a stream may hold it, and the copies of this call, for ranks that have not come to it yet. Not
+  // where all ranks are threads of this process, whose devices they share, nor where CUDA was told to wait for what it
+  // is given.
+  bool holds_streams() const { return holds_streams_; }
+  // Where those meet that have device memory; nullptr where there can be none, and where other processes have their
+  // part in the job.
   MeetingPlace* meeting_place() const { return sees_gpus_ && (is_threads_ || size() == 1) ? place_.get() : nullptr; }
   // Made when first asked for. Under the engine's lock.
   Progress& progress();
@@ -102,6 +105,17 @@ class Job {
       lock_.unlock();
       take();
     }
+    // Lets go of it meanwhile.
+    class Break {
+     public:
+      explicit Break(Lock& lock) : lock_(lock) { lock_.lock_.unlock(); }
+      ~Break() { lock_.take(); }
+      Break(const Break&) = delete;
+      Break& operator=(const Break&) = delete;
+
+     private:
+      Lock& lock_;
+    };
 
    private:
     friend class Job;
@@ -179,7 +193,7 @@ class Job {
   std::vector<int> host_;
   bool crowded_ = false;
   bool sees_gpus_ = false, has_gpus_ = false;
-  const bool is_threads_;
+  const bool is_threads_, holds_streams_;
   const std::shared_ptr<MeetingPlace> place_;
   std::size_t cache_bytes_ = 0;
   std::vector<bool> by_verbs_;  // peers that are reached so

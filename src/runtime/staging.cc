@@ -23,18 +23,31 @@ void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* fr
 
 }  // namespace
 
-Staging::Lane::Lane(int device) : in(device), out(device), fetched(events(device)), delivered(events(device)) {}
+Staging::Slot::Slot(std::shared_ptr<SymmetricMemory> from, int device)
+    : memory(std::move(from)), pinned(device, memory->data(), memory->bytes()) {}
+
+Staging::Lane::Lane(int on) : device(on), in(on), out(on), fetched(events(on)), delivered(events(on)), over(on) {}
+Staging::Lane::~Lane() {
+  in.finish();
+  out.finish();
+}
+
+Staging::Staging(Job& job, int device) : fetched(device), done(device), delivered(device), job_(job) {}
+Staging::~Staging() { lanes_.clear(); }
 
 // Small ones by powers of two, so that what is kept of smaller ones is never more than what is in use.
-void Staging::make_room(const Plan& plan, int device) {
+void Staging::make_room(const Plan& plan, int device, Job::Lock& lock) {
   constexpr std::size_t kLeast = 64 << 10, kLarge = 16 << 20, kPage = 4096;
   const std::size_t wanted = plan_bytes(plan);
   const std::size_t bytes =
       wanted > kLarge ? (wanted + kPage - 1) / kPage * kPage : std::bit_ceil(std::max(wanted, kLeast));
+  std::vector<std::shared_ptr<SymmetricMemory>> memory;
+  while (memory.size() < slots_of(plan)) memory.push_back(job_.allocate(bytes));
   Room& all = plan.parts == 1 ? whole_ : parts_;
   const std::size_t before = all.slots.size();
+  const Job::Lock::Break unlocked(lock);  // pinning may wait for the device
   try {
-    for (std::size_t i = 0; i < slots_of(plan); ++i) all.slots.emplace_back(job_, device, bytes);
+    for (auto& each : memory) all.slots.emplace_back(std::move(each), device);
   } catch (...) {
     while (all.slots.size() > before) all.slots.pop_back();
     throw;
@@ -43,34 +56,82 @@ void Staging::make_room(const Plan& plan, int device) {
 }
 
 Staging::Lane& Staging::lane(int device) { return lanes_.try_emplace(device, device).first->second; }
-cuda::Gate& Staging::gate(int device) { return gates_.try_emplace(device, device).first->second; }
 
 Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream)
-    : staging_(staging), plan_(plan), input_(input), output_(output), stream_(stream) {
-  for (const Side* side : {&input_, &output_}) {
-    if (!side->staged) continue;
-    staging_.lane(side->device);
-    ready_.try_emplace(side->device, side->device);
-  }
-  if (stream_ != nullptr) {
-    gate_device_ = cuda::device_of(stream_);
-    staging_.gate(gate_device_);
-    ready_.try_emplace(gate_device_, gate_device_).first->second.record(stream_);
-  }
-  // Of a second device, too, and without a stream, what its default stream was given counts.
-  for (auto& [device, event] : ready_)
-    if (device != gate_device_) event.record(cuda::legacy_stream());
+    : staging_(staging),
+      plan_(plan),
+      input_(input),
+      output_(output),
+      stream_(stream),
+      device_(stream == nullptr ? -1 : cuda::device_of(stream)),
+      in_(staging.lane(input.staged    ? input.device
+                       : output.staged ? output.device
+                                       : device_)),
+      out_(staging.lane(output.staged ? output.device : in_.device)) {
+  if (stream_ != nullptr) ready_.try_emplace(device_, device_).first->second.record(stream_);
+  // Of another device, too, and without a stream, what its default stream was given counts.
+  for (const Side* side : {&input_, &output_})
+    if (side->staged && !ready_.contains(side->device))
+      ready_.try_emplace(side->device, side->device).first->second.record(cuda::legacy_stream());
 }
 
-void Passage::hold_stream() {
-  if (stream_ == nullptr) return;
-  number_ = staging_.next_number();
-  staging_.gate(gate_device_).hold(stream_, number_);
+void Passage::go_ahead() {
+  begin();
+  for (std::size_t part = 0; part < plan_.parts; ++part) {
+    while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
+    put_delivery(part);
+  }
+  if (stream_ != nullptr) out_.over.hold(stream_);
+  ready_.clear();  // by this thread: no other calls anything of CUDA's for this call
 }
 
-bool Passage::is_ready() {
-  if (!is_ready_) is_ready_ = std::ranges::all_of(ready_, [](const auto& each) { return each.second.is_done(); });
-  return is_ready_;
+// What the lanes wait for before the first part.
+void Passage::begin() {
+  before_ = staging_.number_parts(plan_.parts);
+  for (const auto& [device, event] : ready_) {
+    event.hold(in_.in.get());
+    event.hold(out_.out.get());
+  }
+  // The slots of the call before.
+  if (staging_.last_out != nullptr) {
+    staging_.last_out->over.hold(in_.in.get());
+    staging_.last_out->over.hold(out_.out.get());
+  }
+  staging_.last_out = &out_;
+}
+
+void Passage::put_fetch(std::size_t part) {
+  const cuda::OnDevice here(in_.device);
+  const cuda::Stream lane = in_.in.get();
+  if (fetches()) {
+    const Plan& plan = plan_.part(part);
+    const std::size_t slot = part % Staging::kSlots;
+    if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(lane);
+    if (part >= Staging::kSlots && !delivers()) staging_.done.hold(lane, number(part - Staging::kSlots));
+    cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, lane);
+    in_.fetched[slot].record(lane);
+  }
+  staging_.fetched.signal(number(part), lane);
+  ++fetches_put_;
+}
+
+void Passage::put_delivery(std::size_t part) {
+  const cuda::OnDevice here(out_.device);
+  const cuda::Stream lane = out_.out.get();
+  const std::size_t slot = part % Staging::kSlots;
+  if (fetches()) in_.fetched[slot].hold(lane);  // follows from the next line, but CUDA is to see it
+  staging_.done.hold(lane, number(part));
+  if (delivers()) {
+    const Plan& plan = plan_.part(part);
+    cuda::copy_rows(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
+                    staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows,
+                    lane);
+    out_.delivered[slot].record(lane);
+  }
+  staging_.delivered.signal(number(part), lane);
+  if (part + 1 == plan_.parts) out_.over.record(lane);
+  ++deliveries_put_;
 }
 
 const std::byte* Passage::input(std::size_t part) {
@@ -82,35 +143,14 @@ std::byte* Passage::output(std::size_t part) {
   return staging_.slot(plan_, part) + plan_.part(part).output_bias;
 }
 
-// The part that had its slot before has left it.
-bool Passage::is_free(std::size_t part) {
-  if (part < Staging::kSlots || !output_.staged || !output_.moves) return true;
-  return staging_.lane(output_.device).delivered[part % Staging::kSlots].is_done();
-}
-
-// The copies from the device.
-void Passage::enqueue(std::size_t part) {
-  const cuda::OnDevice here(input_.device);
-  const Plan& plan = plan_.part(part);
-  const std::size_t number = part % Staging::kSlots;
-  Staging::Lane& lane = staging_.lane(input_.device);
-  if (part == 0)
-    for (const auto& [device, event] : ready_) event.hold(lane.in.get());
-  if (part >= Staging::kSlots && output_.staged && output_.moves)
-    staging_.lane(output_.device).delivered[number].hold(lane.in.get());
-  cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
-                  plan.whole_row_bytes, plan.row_bytes, plan.input_rows, lane.in.get());
-  lane.fetched[number].record(lane.in.get());
-}
-
 bool Passage::fetch(std::size_t part) {
-  if (!is_staged()) return is_ready();
-  if (!input_.moves) return is_free(part);
-  if (input_.staged) {
-    for (; next_ < std::min(plan_.parts, part + Staging::kSlots); ++next_) enqueue(next_);
-    return staging_.lane(input_.device).fetched[part % Staging::kSlots].is_done();
-  }
-  if (!is_ready() || !is_free(part)) return false;
+  if (fetches_put_ == 0) begin();
+  while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
+  if (!staging_.fetched.has(number(part))) return false;
+  if (fetches() || !is_staged()) return true;
+  // The part that had the slot before has left it.
+  if (part >= Staging::kSlots && delivers() && !staging_.delivered.has(number(part - Staging::kSlots))) return false;
+  if (!input_.moves || input_.staged) return true;
   const Plan& plan = plan_.part(part);
   copy_rows_on_host(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
                     plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
@@ -118,26 +158,17 @@ bool Passage::fetch(std::size_t part) {
 }
 
 void Passage::deliver(std::size_t part) {
-  if (!is_staged() || !output_.moves) return;
-  const Plan& plan = plan_.part(part);
-  std::byte* const to = output_.data + part * plan_.row_bytes;
-  const std::byte* const from = staging_.slot(plan_, part) + plan.output_bias;
-  if (!output_.staged)
-    return copy_rows_on_host(to, plan.whole_row_bytes, from, plan.row_bytes, plan.row_bytes, plan.output_rows);
-  const cuda::OnDevice here(output_.device);
-  Staging::Lane& lane = staging_.lane(output_.device);
-  if (part == 0)
-    for (const auto& [device, event] : ready_) event.hold(lane.out.get());
-  cuda::copy_rows(to, plan.whole_row_bytes, from, plan.row_bytes, plan.row_bytes, plan.output_rows, lane.out.get());
-  // The stream goes on without waiting for this thread to look.
-  if (part + 1 == plan_.parts && number_ != 0 && gate_device_ == output_.device)
-    staging_.gate(gate_device_).open(number_, lane.out.get());
-  lane.delivered[part % Staging::kSlots].record(lane.out.get());
+  if (is_staged() && output_.moves && !output_.staged) {
+    const Plan& plan = plan_.part(part);
+    copy_rows_on_host(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
+                      staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows);
+  }
+  staging_.done.signal(number(part));
+  if (deliveries_put_ == part) put_delivery(part);
 }
 
-bool Passage::is_delivered() {
-  if (!is_staged() || !output_.moves || !output_.staged) return true;
-  return staging_.lane(output_.device).delivered[(plan_.parts - 1) % Staging::kSlots].is_done();
+bool Passage::is_delivered() const {
+  return !delivers() || deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1));
 }
 
 Guest Passage::guest(const Tag& tag) {
@@ -147,22 +178,18 @@ Guest Passage::guest(const Tag& tag) {
   guest.input = input_.data;
   guest.output = output_.data;
   for (const auto& [device, event] : ready_) guest.ready.push_back(&event);
-  guest.stream = staging_.lane(guest.device).out.get();
+  guest.stream = out_.out.get();
   return guest;
 }
 
-bool Passage::is_quiet() {
-  const auto is_done = [](const cuda::Event& event) { return event.is_done(); };
-  for (const Side* side : {&input_, &output_}) {
-    if (!side->staged) continue;
-    const Staging::Lane& lane = staging_.lane(side->device);
-    if (!std::ranges::all_of(lane.fetched, is_done) || !std::ranges::all_of(lane.delivered, is_done)) return false;
-  }
-  return true;
+void Passage::let_go() noexcept {
+  if (fetches_put_ > 0 && !let_go_) staging_.done.signal(number(plan_.parts - 1));
+  let_go_ = true;
 }
 
-void Passage::let_go() noexcept {
-  if (number_ != 0) staging_.gate(gate_device_).open(number_);
+bool Passage::is_quiet() const {
+  return (fetches_put_ == 0 || staging_.fetched.has(number(fetches_put_ - 1))) &&
+         (deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1)));
 }
 
 }  // namespace tutti::runtime

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -23,36 +24,46 @@
 
 namespace tutti::runtime {
 
-// What the calls of one communicator use in turn. Under the engine's lock.
+// What the calls of one communicator use in turn. Whoever makes its calls grows it.
 class Staging {
  public:
   static constexpr std::size_t kSlots = 3;
 
-  explicit Staging(Job& job) : job_(job) {}
+  Staging(Job& job, int device);
+  ~Staging();  // waits for the lanes, which no call holds by then
 
   struct Slot {
-    Slot(Job& job, int device, std::size_t bytes)
-        : memory(job.allocate(bytes)), pinned(device, memory->data(), bytes) {}
+    Slot(std::shared_ptr<SymmetricMemory> from, int device);
     std::shared_ptr<SymmetricMemory> memory;
     cuda::Pinned pinned;
   };
   struct Lane {  // of one device
     explicit Lane(int device);
+    ~Lane();
+    const int device;
     cuda::OwnStream in, out;                             // from the device, to it
     std::array<cuda::Event, kSlots> fetched, delivered;  // by slot
+    cuda::Event over;                                    // of the last call that used `out`
   };
 
   // Whether every slot has room for that; and gives them room, when no call is under way. Nothing that was pinned is
-  // let go of before the communicator is: that may wait for the whole device, and so for a stream that is held.
+  // let go of before the communicator is: that may wait for the whole device.
   bool has_room(const Plan& plan) const { return plan_bytes(plan) <= room(plan).bytes; }
-  void make_room(const Plan& plan, int device);
+  void make_room(const Plan& plan, int device, Job::Lock& lock);
   std::byte* slot(const Plan& plan, std::size_t part) const {
     const Room& all = room(plan);
     return all.slots[all.slots.size() - slots_of(plan) + part % slots_of(plan)].memory->data();
   }
   Lane& lane(int device);
-  cuda::Gate& gate(int device);
-  std::uint32_t next_number() { return ++number_; }
+
+  // Parts are numbered as they come, over all calls.
+  std::uint32_t number_parts(std::size_t parts) {
+    return std::exchange(last_, last_ + static_cast<std::uint32_t>(parts));
+  }
+  cuda::Semaphore fetched;         // signalled by lanes: parts whose input has been copied, or may be touched
+  cuda::Semaphore done;            // by the host: parts whose operation is done, and all after it that the host does
+  cuda::Semaphore delivered;       // by lanes: parts whose output has been copied
+  const Lane* last_out = nullptr;  // of the call before
 
  private:
   Job& job_;
@@ -67,8 +78,7 @@ class Staging {
   const Room& room(const Plan& plan) const { return plan.parts == 1 ? whole_ : parts_; }
   Room whole_, parts_;  // for calls of one part, and of several
   std::map<int, Lane> lanes_;
-  std::map<int, cuda::Gate> gates_;
-  std::uint32_t number_ = 0;  // of the calls that held a gate
+  std::uint32_t last_ = 0;
 };
 
 // One side of a call.
@@ -81,48 +91,60 @@ struct Side {
 
 // One call's way: what must have happened before it, its parts through the slots, and what waits for it. Ordered on a
 // stream if one is given; else after whatever its devices' default streams were given before.
+//
+// A call that goes ahead is put on the device whole, when it is made: each copy to the device waits for the word of the
+// host, and so do the copies from it that need a slot that is not free yet. From then on the call is semaphores alone,
+// so no thread that drives it can be held up in CUDA by whatever else the process does there. All is put there in an
+// order in which it could be done one after the other, for a device that has one queue for all streams. Where ranks are
+// threads, one rank's copies, waiting for another's, would hold up what that rank does on the device before its call:
+// there each copy is put on the device when it can be done.
 class Passage {
  public:
   // Neither blocks nor moves anything; the staging has room. Throws Error{system, unsupported}.
   Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
 
-  // From here on what comes on the stream waits until let_go(). Once the call is sure to be made.
-  void hold_stream();
-  cuda::Stream stream() const { return stream_; }  // or nullptr
+  // Puts all of it on the device; what comes on the stream waits until it is delivered. Throws Error{system}, with some
+  // of it there: then let_go().
+  void go_ahead();
 
-  // Starts what can be started of the copies from the device; true once this part is where input() says. In ascending
-  // order, each after deliver() of the one before.
+  // True once this part is where input() says. In ascending order, each after deliver() of the one before.
   bool fetch(std::size_t part);
   const std::byte* input(std::size_t part);
   std::byte* output(std::size_t part);
-  // The operation of this part is done: starts the copies to the device.
+  // The operation of this part is done.
   void deliver(std::size_t part);
   // After the last: whether all is where the caller wants it.
-  bool is_delivered();
+  bool is_delivered() const;
 
+  cuda::Stream stream() const { return stream_; }  // or nullptr
+  std::array<int, 2> devices() const { return {in_.device, out_.device}; }
   // What the ranks of this process are told of it, where they meet.
   Guest guest(const Tag& tag);
 
-  // The call has failed: true once nothing is under way in anybody's memory.
-  bool is_quiet();
-  // The call is over, well or not: lets the stream go on.
+  // The call is over, well or not: the device goes on with all that it was given.
   void let_go() noexcept;
+  // After that: whether nothing is under way in anybody's memory.
+  bool is_quiet() const;
 
  private:
   bool is_staged() const { return input_.staged || output_.staged; }
-  bool is_ready();
-  bool is_free(std::size_t part);
-  void enqueue(std::size_t part);
+  bool fetches() const { return input_.staged && input_.moves; }     // by copies from the device
+  bool delivers() const { return output_.staged && output_.moves; }  // by copies to it
+  std::uint32_t number(std::size_t part) const { return before_ + static_cast<std::uint32_t>(part) + 1; }
+  void begin();
+  void put_fetch(std::size_t part);
+  void put_delivery(std::size_t part);
 
   Staging& staging_;
   const Plan& plan_;
   const Side input_, output_;
   const cuda::Stream stream_;
+  const int device_;  // of the stream, or -1
+  Staging::Lane &in_, &out_;
   std::map<int, cuda::Event> ready_;  // by device: what must be done before the call touches that device's memory
-  bool is_ready_ = false;             // seen from the host
-  std::size_t next_ = 0;              // part to be fetched
-  int gate_device_ = -1;
-  std::uint32_t number_ = 0;  // of the gate; 0: it holds nothing
+  std::uint32_t before_ = 0;          // the number of the last part of the call before
+  std::size_t fetches_put_ = 0, deliveries_put_ = 0;
+  bool let_go_ = false;
 };
 
 }  // namespace tutti::runtime

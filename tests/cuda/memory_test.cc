@@ -78,7 +78,7 @@ TEST_F(CudaMemory, MoreThanThereIsIsRefusedAndTheRestGoesOn) {
 TEST_F(CudaMemory, IsFreedWhenTheDeviceIsDoneWithIt) {
   const PinnedBytes source(4096, 1), out(4096);
   cuda::OwnStream stream(device_);
-  cuda::Gate gate(device_);
+  cuda::Semaphore gate(device_);
   std::thread opener;
   {
     const DeviceMemory memory(device_, source.size());
@@ -87,7 +87,7 @@ TEST_F(CudaMemory, IsFreedWhenTheDeviceIsDoneWithIt) {
     cuda::copy(out.data(), memory.data(), out.size(), stream.get());
     opener = std::thread([&] {
       wait_a_little();
-      gate.open(1);
+      gate.signal(1);
     });
   }
   EXPECT_TRUE(is_idle(stream.get()));

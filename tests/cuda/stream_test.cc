@@ -9,9 +9,9 @@ namespace {
 
 using cuda::DeviceMemory;
 using cuda::Event;
-using cuda::Gate;
 using cuda::OnDevice;
 using cuda::OwnStream;
+using cuda::Semaphore;
 
 int current() {
   int device = -1;
@@ -39,30 +39,30 @@ TEST_F(CudaStream, TheCurrentDeviceIsRestored) {
 TEST_F(CudaStream, OurOwnNeitherWaitsForTheDefaultStreamNorIsWaitedFor) {
   const PinnedBytes source(64, 1), out(64);
   OwnStream own(device_);
-  Gate gate(device_);
+  Semaphore gate(device_);
   gate.hold(own.get(), 1);
   cuda::copy(out.data(), source.data(), out.size(), cuda::legacy_stream());
   ASSERT_TRUE(gets_idle(cuda::legacy_stream()));
   EXPECT_TRUE(out.holds(source));
   EXPECT_FALSE(is_idle(own.get()));
   gate.hold(cuda::legacy_stream(), 2);
-  gate.open(1);
+  gate.signal(1);
   ASSERT_TRUE(gets_idle(own.get()));
   EXPECT_FALSE(is_idle(cuda::legacy_stream()));
-  gate.open(2);
+  gate.signal(2);
   finish(cuda::legacy_stream());
 }
 
 TEST_F(CudaStream, AnEventIsDoneWhenItsStreamIs) {
   OwnStream stream(device_);
-  Gate gate(device_);
+  Semaphore gate(device_);
   Event event(device_);
   EXPECT_TRUE(event.is_done()) << "nothing was recorded";
   gate.hold(stream.get(), 1);
   event.record(stream.get());
   wait_a_little();
   EXPECT_FALSE(event.is_done());
-  gate.open(1);
+  gate.signal(1);
   finish(stream.get());
   EXPECT_TRUE(event.is_done());
 }
@@ -71,7 +71,7 @@ TEST_F(CudaStream, WhatComesAfterAnEventWaitsForWhatWasRecordedThen) {
   const PinnedBytes source(1 << 16, 1), out(1 << 16);
   const DeviceMemory middle(device_, source.size());
   OwnStream first(device_), second(device_);
-  Gate gate(device_);
+  Semaphore gate(device_);
   Event event(device_);
   event.hold(second.get());  // for nothing
   gate.hold(first.get(), 1);
@@ -83,11 +83,11 @@ TEST_F(CudaStream, WhatComesAfterAnEventWaitsForWhatWasRecordedThen) {
   event.record(first.get());  // later than `second` asked
   wait_a_little();
   EXPECT_FALSE(is_idle(second.get()));
-  gate.open(1);
+  gate.signal(1);
   finish(second.get());
   EXPECT_TRUE(out.holds(source));
   EXPECT_FALSE(event.is_done());
-  gate.open(2);
+  gate.signal(2);
   finish(first.get());
 }
 
@@ -144,12 +144,12 @@ TEST_F(CudaStream, KnowsWhetherItIsCaptured) {
   cudaGraphDestroy(graph);
 }
 
-class CudaGate : public OnGpu {};
+class CudaSemaphore : public OnGpu {};
 
-TEST_F(CudaGate, HoldsAStreamUntilTheHostOpensItThatFar) {
+TEST_F(CudaSemaphore, HoldsAStreamUntilTheHostOpensItThatFar) {
   const PinnedBytes source(64, 1), first(64), second(64);
   OwnStream stream(device_);
-  Gate gate(device_);
+  Semaphore gate(device_);
   gate.hold(stream.get(), 1);
   cuda::copy(first.data(), source.data(), 64, stream.get());
   Event copied(device_);
@@ -158,12 +158,12 @@ TEST_F(CudaGate, HoldsAStreamUntilTheHostOpensItThatFar) {
   cuda::copy(second.data(), source.data(), 64, stream.get());
   wait_a_little();
   EXPECT_FALSE(copied.is_done());
-  gate.open(1);
+  gate.signal(1);
   while (!copied.is_done()) wait_a_little();
   EXPECT_TRUE(first.holds(source));
   wait_a_little();
   EXPECT_FALSE(is_idle(stream.get()));
-  gate.open(2);
+  gate.signal(2);
   finish(stream.get());
   EXPECT_TRUE(second.holds(source));
   gate.hold(stream.get(), 1);  // is open
@@ -171,42 +171,42 @@ TEST_F(CudaGate, HoldsAStreamUntilTheHostOpensItThatFar) {
 }
 
 // What the host wrote before is there.
-TEST_F(CudaGate, WhatTheHostWroteBeforeItOpensIsCopied) {
+TEST_F(CudaSemaphore, WhatTheHostWroteBeforeItOpensIsCopied) {
   const PinnedBytes source(1 << 16), out(1 << 16);
   OwnStream stream(device_);
-  Gate gate(device_);
+  Semaphore gate(device_);
   gate.hold(stream.get(), 1);
   cuda::copy(out.data(), source.data(), out.size(), stream.get());
   wait_a_little();
   for (std::size_t i = 0; i < source.size(); ++i) source.data()[i] = std::byte{42};
-  gate.open(1);
+  gate.signal(1);
   finish(stream.get());
   EXPECT_TRUE(out.holds(source));
 }
 
-TEST_F(CudaGate, IsOpenedByAStreamWhenThatGetsThere) {
+TEST_F(CudaSemaphore, IsOpenedByAStreamWhenThatGetsThere) {
   const PinnedBytes source(1 << 16, 1), out(1 << 16);
   const DeviceMemory middle(device_, source.size());
   OwnStream opening(device_), held(device_);
-  Gate gate(device_), other(device_);
+  Semaphore gate(device_), other(device_);
   gate.hold(held.get(), 1);
   cuda::copy(out.data(), middle.data(), out.size(), held.get());
   other.hold(opening.get(), 1);
   cuda::copy(middle.data(), source.data(), source.size(), opening.get());
-  gate.open(1, opening.get());
+  gate.signal(1, opening.get());
   wait_a_little();
   EXPECT_FALSE(is_idle(held.get()));
-  other.open(1);
+  other.signal(1);
   finish(held.get());
   EXPECT_TRUE(out.holds(source));
 }
 
-TEST_F(CudaGate, ThatGoesLetsAllGo) {
+TEST_F(CudaSemaphore, ThatGoesLetsAllGo) {
   OwnStream stream(device_);
   {
-    Gate gate(device_);
+    Semaphore gate(device_);
     gate.hold(stream.get(), 1);
-    gate.open(1);
+    gate.signal(1);
     gate.hold(stream.get(), 1000);
   }
   finish(stream.get());

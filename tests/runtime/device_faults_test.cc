@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/pretended/fresh_device.h"
-#include "runtime/device_calls.h"
+#include "runtime/device_streams.h"
 
 namespace tutti {
 namespace {
@@ -138,7 +138,7 @@ TEST_F(DeviceFaults, WhatADeviceRefusesIsToldToEveryRankAndNothingIsLeft) {
     const std::string name = cudaGetErrorName(fault.error);
     EXPECT_NE((said[0] + said[1]).find(name), std::string::npos) << name;
     EXPECT_FALSE(said[1].empty()) << name;
-    if (fault.call != pretended::Call::registration) EXPECT_FALSE(said[0].empty()) << name;
+    EXPECT_TRUE(fault.call == pretended::Call::registration || !said[0].empty()) << name;
     EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{}) << name;
   }
 }
@@ -155,6 +155,65 @@ TEST_F(DeviceFaults, ADeviceThatFailsForGoodIsToldToEveryRank) {
     });
     for (const std::string& each : said) EXPECT_NE(each.find("cudaErrorIllegalAddress"), std::string::npos) << each;
     pretended::reset();
+  }
+}
+
+// Found by asking, since nothing more comes from it.
+TEST_F(DeviceFaults, ADeviceThatFailsUnderACallOnAStreamIsNamed) {
+  Settings settings;
+  settings.transport = "shm";
+  const auto thrown = outcomes(2, settings, [](Communicator& world) {
+    const MemoryKind kind = world.rank() == 0 ? MemoryKind::device : MemoryKind::host;
+    const DeviceBuffer values(kind, 4000);
+    world.barrier();
+    if (world.rank() == 1)
+      return world.all_reduce(ConstBuffer(values.data(), kind, -1), Buffer(values.data(), kind, -1), 1000, DType::int32,
+                              Op::sum);
+    const OwnStream stream;
+    pretended::fail(pretended::Call::copy, 1, cudaErrorIllegalAddress);
+    world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()}).wait();
+  });
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_NE(std::string(error->what()).find("cudaErrorIllegalAddress"), std::string::npos) << error->what();
+  }
+}
+
+TEST_F(DeviceFaults, ADeviceWithOneQueueForAllStreamsGivesTheBits) {
+  pretended::set_devices(3);
+  pretended::set_one_queue();
+  Settings settings;
+  settings.transport = "shm";
+  const RandomCalls calls(60, 3);
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    cuda::check(cudaSetDevice(world.rank()));  // each has a device, as processes have contexts
+    calls.run(world);
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
+// Nothing may be put on a device ahead: putting it there would wait until it is done.
+TEST_F(DeviceFaults, WhereLaunchesBlockACallOnAStreamIsOverWhenItReturns) {
+  ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  Settings settings;
+  settings.transport = "shm";
+  const auto thrown = outcomes(2, settings, [](Communicator& world) {
+    const Shape shape{Collective::all_reduce, 1000, DType::int32, Op::sum, 0};
+    const Buffers buffers(shape, world.rank(), 2, MemoryKind::device, MemoryKind::device, false);
+    const OwnStream stream;
+    call(world, shape, buffers.in(), buffers.out(), {.stream = stream.get()});
+    EXPECT_TRUE(buffers.result() == expected(shape, 2)[0]);
+  });
+  ::unsetenv("CUDA_LAUNCH_BLOCKING");
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
+TEST_F(DeviceFaults, ADriverWithOneLockHoldsUpNoCall) {
+  pretended::set_one_lock();
+  for (const char* const transport : {"shm", "tcp"}) {
+    Settings settings;
+    settings.transport = transport;
+    hold_up_cuda_behind_a_call(settings);
   }
 }
 

@@ -1,13 +1,7 @@
 // Collectives on streams: by ranks that are threads of one job, and by ranks that only meet over a transport, as
 // processes do. Runs on a pretended device, and wherever there is one on a real one.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <random>
-#include <thread>
-
 #include "cuda/stream.h"
-#include "runtime/device_calls.h"
+#include "runtime/device_streams.h"
 
 namespace tutti {
 namespace {
@@ -17,26 +11,6 @@ using namespace std::chrono_literals;
 class OnStreams : public OnDevices {};
 INSTANTIATE_TEST_SUITE_P(Collectives, OnStreams, testing::Values("shm", "tcp"),
                          [](const auto& it) { return it.param; });
-
-// Not one that the default stream waits for, which all ranks of this process share.
-class OwnStream {
- public:
-  OwnStream() { cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~OwnStream() { cudaStreamDestroy(stream_); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-  void finish() const { cuda::check(cudaStreamSynchronize(stream_)); }
-  bool is_done() const {
-    const cudaError_t state = cudaStreamQuery(stream_);
-    if (state == cudaErrorNotReady) return false;
-    cuda::check(state);
-    return true;
-  }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // With ranks that are threads and ranks that are not, over two transports: 1,200 in all.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -50,65 +24,6 @@ Settings settings_of(const std::string& transport) {
   settings.transport = transport;
   return settings;
 }
-
-// The same random calls for all ranks; where the buffers lie, and on which stream a call goes or on none, is each
-// rank's own affair.
-class RandomCalls {
- public:
-  RandomCalls(int calls, int ranks) : ranks_(ranks) {
-    std::mt19937_64 random(4711);
-    for (int i = 0; i < calls; ++i) {
-      const DType dtype = all_dtypes()[random() % all_dtypes().size()];
-      const Op op = all_ops()[random() % all_ops().size()];
-      const std::size_t most = i % 20 == 0 ? 100'000 : 2000;
-      shapes_.push_back({kWithBuffers[random() % 4], random() % most, dtype, op,
-                         static_cast<int>(random() % static_cast<unsigned>(ranks))});
-      want_.push_back(expected(shapes_.back(), ranks));
-    }
-  }
-
-  // Nothing is freed before all is over: that waits for the whole device, and so for what other ranks have held.
-  void run(Communicator& world) const {
-    std::mt19937_64 dice(static_cast<std::uint64_t>(world.rank()) + 100);
-    const std::vector<OwnStream> streams(3);
-    std::vector<Flown> flown;
-    for (std::size_t i = 0; i < shapes_.size(); ++i) {
-      // Every third call finds all ranks on the device.
-      const auto kind = [&] { return i % 3 == 0 ? MemoryKind::device : kMemoryKinds[dice() % 4]; };
-      const MemoryKind in = kind(), out = kind();
-      Flown next{std::make_unique<Buffers>(shapes_[i], world.rank(), ranks_, in, out, dice() % 2 == 0), nullptr};
-      const bool on_host = in == MemoryKind::host || out == MemoryKind::host;
-      if (dice() % 3 == 0) {
-        call(world, shapes_[i], next.buffers->in(), next.buffers->out());
-      } else {
-        const OwnStream& stream = streams[dice() % streams.size()];
-        call(world, shapes_[i], next.buffers->in(), next.buffers->out(), {.stream = stream.get()});
-        if (!on_host) next.copy_behind(stream, output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype));
-      }
-      flown.push_back(std::move(next));
-    }
-    for (const OwnStream& stream : streams) stream.finish();
-    for (std::size_t i = 0; i < flown.size(); ++i) {
-      const auto& right = want_[i][static_cast<std::size_t>(world.rank())];
-      EXPECT_TRUE(flown[i].buffers->result() == right) << i << ": " << name_of(shapes_[i], ranks_);
-      EXPECT_TRUE(flown[i].copy == nullptr || flown[i].copy->read() == right) << i << ", behind it on the stream";
-    }
-    world.barrier();
-  }
-
- private:
-  struct Flown {
-    std::unique_ptr<Buffers> buffers;
-    std::unique_ptr<DeviceBuffer> copy;
-    void copy_behind(const OwnStream& stream, std::size_t bytes) {
-      copy = std::make_unique<DeviceBuffer>(MemoryKind::device, bytes);
-      cuda::check(cudaMemcpyAsync(copy->data(), buffers->out(), bytes, cudaMemcpyDefault, stream.get()));
-    }
-  };
-  int ranks_;
-  std::vector<Shape> shapes_;
-  std::vector<std::vector<std::vector<std::byte>>> want_;
-};
 
 TEST_P(OnStreams, RandomCallsOfThreadsOnRandomStreamsGiveTheBits) {
   const RandomCalls calls(kCalls, 3);
@@ -150,7 +65,7 @@ TEST_P(OnStreams, ACallComesAfterWhatItsStreamWasGiven) {
     const DeviceBuffer source(MemoryKind::pinned, input), in(MemoryKind::device, 4000), out(MemoryKind::device, 4000);
     const OwnStream stream;
     {
-      cuda::Gate gate(0);
+      cuda::Semaphore gate(0);
       gate.hold(stream.get(), 1);
       cuda::check(cudaMemcpyAsync(in.data(), source.data(), 4000, cudaMemcpyDefault, stream.get()));
       world.all_reduce(in.data(), out.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
@@ -184,13 +99,13 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
   const auto thrown = outcomes(2, settings, [&](Communicator& world) {
     const DeviceBuffer values(MemoryKind::device, 4000);
     const OwnStream stream;
-    cuda::Gate gate(0);
+    cuda::Semaphore gate(0);
     if (world.rank() == 0) gate.hold(stream.get(), 1);
     if (world.rank() == 1) std::this_thread::sleep_for(300ms);  // so that rank 0 is the first to have waited too long
     Work work =
         world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
     std::this_thread::sleep_for(1s);
-    gate.open(1);  // until then the call keeps what the device may still touch
+    gate.signal(1);  // until then the call keeps what the device may still touch
     work.wait();
   });
   ASSERT_TRUE(thrown[0]);
@@ -198,6 +113,10 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
   EXPECT_NE(std::string(thrown[0]->what()).find("the GPU of rank 0 has not come to all_reduce #1"), std::string::npos)
       << thrown[0]->what();
   ASSERT_TRUE(thrown[1]);
+}
+
+TEST_P(OnStreams, WhatTheProgramDoesInCudaMeanwhileHoldsUpNoCall) {
+  hold_up_cuda_behind_a_call(settings_of(GetParam()));
 }
 
 // Left without waiting for it.

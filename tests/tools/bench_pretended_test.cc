@@ -51,6 +51,17 @@ TEST(BenchReduceOnPretendedGpu, GivesTheBitsOfTheCpu) {
   }
 }
 
+TEST(BenchOnPretendedGpu, SaysWhatDidIt) {
+  const auto way = [](const std::string& words) {
+    const Result run =
+        shell("$TUTTI bench all_reduce -n 2 --device cuda --sizes 8 --iterations 1 --rounds 1 --json " + words);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return nlohmann::json::parse(run.out)["algorithm"];
+  };
+  EXPECT_EQ(way("--transport inproc"), "one kernel");
+  EXPECT_EQ(way("--transport shm"), "one_shot");
+}
+
 TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
   for (const char* gpus : {"-1", "0"}) {
     for (const char* words : {"all_reduce -n 2", "all_reduce -n 2 --transport inproc", "barrier", "reduce"}) {

@@ -6,8 +6,6 @@ namespace tutti::tools {
 
 namespace {
 
-bool is_on_one_gpu(const BenchOptions& options) { return options.device == "cuda" && options.transport == "inproc"; }
-
 bool has_loops(const BenchOptions& options, int ranks) {
   if (!options.ranks || is_on_one_gpu(options) || options.transport == "verbs") return false;
   return options.transport != "tcp" || ranks == 2;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench_measure.h"
+#include "cuda/memory.h"
 #include "cuda/stopwatch.h"
 #include "cuda/stream.h"
 #include "limit.h"
@@ -92,7 +93,7 @@ class ThroughPinned final : public GpuLimit {
   }
 
   const BenchBuffers& memory_;
-  PinnedPages pinned_in_, pinned_out_;
+  cuda::PinnedMemory pinned_in_, pinned_out_;
   cuda::OwnStream in_, out_;  // from the device, to it
   cuda::Event fetched_, delivered_;
 };

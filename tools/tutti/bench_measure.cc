@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "collectives/catalogue.h"
 #include "limit.h"
 #include "runtime/choose_text.h"
 
@@ -90,6 +91,9 @@ BenchRow Bench::measure(std::size_t count) {
                       : world_.choose(options_.collective, count, options_.dtype, options_.order);
   row.table = table_;
   row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
+  // As the library does what lies on one device (docs/design.md, "Device memory in collectives").
+  row.one_kernel =
+      is_on_one_gpu(options_) && row.bytes > 0 && find_algorithm(options_.collective, row.algorithm)->canonical;
   if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
   prepare();
   call();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "tutti/error.h"
 
@@ -50,7 +51,7 @@ struct BenchBuffers::OnGpu {
 
   cuda::OnDevice here;  // or pinning memory would start device 0, too
   cuda::DeviceMemory first, second;
-  PinnedPages stage;  // for one buffer at a time
+  cuda::PinnedMemory stage;  // for one buffer at a time
   cuda::OwnStream stream;
   cuda::Event arrived;
 };

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "cuda/memory.h"
 #include "tutti/communicator.h"
 
 namespace tutti::tools {
@@ -23,18 +22,6 @@ class Pages {
   };
   std::size_t bytes_;
   std::unique_ptr<std::byte, Free> own_;
-};
-
-// The same, pinned, for copies from and to a GPU.
-class PinnedPages {
- public:
-  PinnedPages(int device, std::size_t bytes) : pages_(bytes), pinned_(device, pages_.data(), pages_.bytes()) {}
-  std::byte* data() const { return pages_.data(); }
-  std::size_t bytes() const { return pages_.bytes(); }
-
- private:
-  Pages pages_;
-  cuda::Pinned pinned_;
 };
 
 // Host memory: shared with the peers (symmetric) or this rank's own.

@@ -192,4 +192,6 @@ std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int rank
   return counts;
 }
 
+bool is_on_one_gpu(const BenchOptions& options) { return options.device == "cuda" && options.transport == "inproc"; }
+
 }  // namespace tutti::tools

@@ -58,6 +58,9 @@ void mention_rounding(const BenchOptions& options, int ranks);
 // otherwise. Sizes are rounded down to whole elements on every rank. A barrier has one, of none.
 std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int ranks);
 
+// Whether all ranks' buffers lie on one GPU.
+bool is_on_one_gpu(const BenchOptions& options);
+
 // How many parts of `count` elements the whole message has: `ranks` for all_gather and reduce_scatter, else 1.
 std::size_t parts_of(Collective collective, int ranks);
 

@@ -72,7 +72,7 @@ class OnGpu final : public ReduceSubject {
   std::size_t element_;
   ReduceMemory memory_;
   cuda::OnDevice here_;
-  PinnedPages stage_;  // a whole period of any type, by way of which everything goes
+  cuda::PinnedMemory stage_;  // a whole period of any type, by way of which everything goes
   cuda::DeviceMemory own_;
   cuda::OwnStream stream_;
   cuda::Event arrived_;

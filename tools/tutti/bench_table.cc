@@ -73,11 +73,16 @@ std::string table_head(const BenchOptions& options, int ranks, int processors, c
                             "alg GB/s", "bus GB/s", "limit us", "us/limit", "wrong");
 }
 
+namespace {
+
+std::string_view way_of(const BenchRow& row) { return row.one_kernel ? "one kernel" : to_string(row.algorithm); }
+
+}  // namespace
+
 std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks) {
   const Bandwidth speed = bandwidth(row, options.collective, ranks);
-  return fmt::format("{:>12}  {:<18} {:>10} {:>9.2f} {:>9.2f} {:>10} {:>9} {:>8}\n", row.bytes,
-                     to_string(row.algorithm), us_text(row.us), speed.algorithm, speed.bus,
-                     row.limit_us ? us_text(*row.limit_us) : "-",
+  return fmt::format("{:>12}  {:<18} {:>10} {:>9.2f} {:>9.2f} {:>10} {:>9} {:>8}\n", row.bytes, way_of(row),
+                     us_text(row.us), speed.algorithm, speed.bus, row.limit_us ? us_text(*row.limit_us) : "-",
                      row.limit_us ? fmt::format("{:.2f}", row.us / *row.limit_us) : "-",
                      row.wrong ? fmt::format("{}", *row.wrong) : "-");
 }
@@ -88,7 +93,7 @@ std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks
   json["collective"] = to_string(options.collective);
   json["transport"] = options.transport;
   json["device"] = options.device;
-  json["algorithm"] = to_string(row.algorithm);
+  json["algorithm"] = way_of(row);
   json["order"] = to_string(options.order);
   json["ranks"] = ranks;
   json["dtype"] = to_string(options.dtype);

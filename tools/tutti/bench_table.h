@@ -13,7 +13,8 @@
 namespace tutti::tools {
 
 struct BenchRow {
-  Algorithm algorithm = Algorithm::automatic;  // that ran
+  Algorithm algorithm = Algorithm::automatic;  // that ran, or whose order
+  bool one_kernel = false;                     // was kept by the one kernel that did it
   std::size_t bytes = 0;                       // of the whole message
   double us = 0;
   std::optional<double> limit_us;

@@ -1,7 +1,6 @@
 #include "trainer/cuda/gpu.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -15,26 +14,7 @@
 namespace tutti::trainer {
 namespace {
 
-// Pinned host memory, by way of which everything goes.
-class Stage {
- public:
-  static constexpr std::size_t kBytes = 1 << 20;
-  static constexpr std::size_t kCount = kBytes / sizeof(double);
-  explicit Stage(int device) : pinned_(device, own_.get(), kBytes) {}
-  std::byte* data() const { return own_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  static std::byte* allocate() {
-    void* const memory = std::aligned_alloc(4096, kBytes);
-    if (memory == nullptr) throw Error(ErrorCode::system, "no memory for copies from and to the GPU");
-    return static_cast<std::byte*>(memory);
-  }
-  std::unique_ptr<std::byte, Free> own_{allocate()};
-  cuda::Pinned pinned_;
-};
+constexpr std::size_t kStageCount = 1 << 17;  // elements: 1 MiB
 
 // Arrays of one size. `free` has room for all, so that a release needs no memory.
 struct Bin {
@@ -44,7 +24,8 @@ struct Bin {
 
 class Gpu final : public Device {
  public:
-  explicit Gpu(int index) : index_(index), here_(index), stage_(index), stream_(index), done_(index) {}
+  explicit Gpu(int index)
+      : index_(index), here_(index), stage_(index, kStageCount * sizeof(double)), stream_(index), done_(index) {}
   ~Gpu() override {
     try {
       finish();
@@ -71,8 +52,8 @@ class Gpu final : public Device {
   }
 
   void write(double* to, std::span<const double> from) override {
-    for (; !from.empty(); to += Stage::kCount) {
-      const auto part = from.first(std::min(from.size(), Stage::kCount));
+    for (; !from.empty(); to += kStageCount) {
+      const auto part = from.first(std::min(from.size(), kStageCount));
       finish();  // the stage is free
       std::memcpy(stage_.data(), part.data(), part.size_bytes());
       cuda::copy(reinterpret_cast<std::byte*>(to), stage_.data(), part.size_bytes(), stream_.get());
@@ -80,8 +61,8 @@ class Gpu final : public Device {
     }
   }
   void read(std::span<double> to, const double* from) override {
-    for (; !to.empty(); from += Stage::kCount) {
-      const auto part = to.first(std::min(to.size(), Stage::kCount));
+    for (; !to.empty(); from += kStageCount) {
+      const auto part = to.first(std::min(to.size(), kStageCount));
       cuda::copy(stage_.data(), reinterpret_cast<const std::byte*>(from), part.size_bytes(), stream_.get());
       finish();
       std::memcpy(part.data(), stage_.data(), part.size_bytes());
@@ -98,7 +79,7 @@ class Gpu final : public Device {
  private:
   int index_;
   cuda::OnDevice here_;
-  Stage stage_;
+  cuda::PinnedMemory stage_;         // by way of which everything goes
   std::map<std::size_t, Bin> bins_;  // by the number of elements
   cuda::OwnStream stream_;
   cuda::Event done_;

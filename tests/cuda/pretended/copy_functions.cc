@@ -118,6 +118,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
         error != cudaSuccess)
       return error;
     const bool within_devices = !on_the_host(to) && !on_the_host(from);
+    const Synchronizing synchronizing;
     if (!within_devices) stream.finish();
     return stream.device.failure();
   });

@@ -150,6 +150,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceSynchronize() {
   return call([&] {
     if (current_device().any_capturing()) return cudaErrorStreamCaptureUnsupported;
+    const Synchronizing synchronizing;
     current_device().finish();
     return current_device().failure();
   });

@@ -25,7 +25,7 @@ TEST_F(Device, WhatIsLeftIsCounted) {
     const PinnedBytes bytes(64);
     OwnStream stream(0);
     Event event(0);
-    cuda::Gate gate(0);
+    cuda::Semaphore gate(0);
     EXPECT_EQ(pretended::outstanding(), (Outstanding{3, 0, 1, 1}));
   }
   EXPECT_EQ(pretended::outstanding(), (Outstanding{}));
@@ -49,7 +49,7 @@ TEST_F(Device, WhatIsToFailFails) {
 
 TEST_F(Device, StreamsOfADeviceThatFailedComeToTheirEnd) {
   OwnStream held(0), other(0);
-  cuda::Gate gate(0);
+  cuda::Semaphore gate(0);
   Event event(0);
   gate.hold(held.get(), 1);
   event.record(held.get());

@@ -14,6 +14,7 @@ namespace {
 using namespace pretended;
 
 CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* wanted, void** values, CUdeviceptr pointer) {
+  const InDriver in_driver;
   if (!process().started) return CUDA_ERROR_NOT_INITIALIZED;
   const Region* const region = process().regions.holding(reinterpret_cast<const void*>(pointer));
   const bool on_host = region != nullptr && (region->kind == Kind::pinned || region->kind == Kind::registered);
@@ -67,6 +68,7 @@ void pause(int round) {
 // A word that CUDA does not know is refused at once.
 template <class Work>
 CUresult on_word(CUstream handle, CUdeviceptr address, const Work& work) {
+  const InDriver in_driver;
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || &stream->device != &current_device()) return CUDA_ERROR_INVALID_HANDLE;
   if (address % sizeof(std::uint32_t) != 0 ||

@@ -21,6 +21,7 @@ cudaError_t allocate(void** data, Kind kind, std::size_t bytes) {
 // all devices reach, on any stream.
 cudaError_t release(void* data, bool pinned) {
   if (data == nullptr) return call([] { return cudaSuccess; });
+  const InDriver in_driver;
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   Region* const region = process().regions.beginning_at(data);
   if (region == nullptr || region->kind == Kind::registered || (region->kind == Kind::pinned) != pinned)
@@ -58,6 +59,7 @@ cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned) {
 
 // CUDA does not promise to wait for what uses it.
 cudaError_t cudaHostUnregister(void* data) {
+  const InDriver in_driver;
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   Region* const region = process().regions.beginning_at(data);
   if (region == nullptr || region->kind != Kind::registered) return remembered(cudaErrorHostMemoryNotRegistered);

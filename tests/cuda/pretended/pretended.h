@@ -27,6 +27,13 @@ void set_devices(int count);
 // Up to 200 us before each operation of a stream, at random; the seed and what is called decide. 0: none.
 void set_delays(std::uint64_t seed);
 
+// As narrow as a driver may be. One queue: all streams of a device share it, so that each waits for whatever was put on
+// any before (CUDA_DEVICE_MAX_CONNECTIONS=1). One lock: each call of CUDA's has it, also while it waits for memory to
+// be unused before it is freed, or for room behind the 1024 operations that a stream holds at most; none has it that
+// only synchronizes.
+void set_one_queue();
+void set_one_lock();
+
 // Of streams: kernels, copies (and fills), host functions. Of memory: what is allocated, and what is registered.
 enum class Call { allocation, registration, copy, launch, host_function };
 // The `nth` next one of these (1: the next) fails. What CUDA reports of a device that has failed

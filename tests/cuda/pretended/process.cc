@@ -51,6 +51,7 @@ void Process::reset() {
   regions.clear();
   for (Fault& each : faults_) each.calls = each.failing = std::uint64_t{0};
   set_delay_seed(0);
+  one_queue = one_lock = false;
   device_count = 1;
   started = false;
   this_thread() = {};
@@ -110,6 +111,8 @@ cudaError_t enqueue(Call kind, Stream& stream, Stream::Work work) {
 
 void reset() { process().reset(); }
 void set_devices(int count) { process().device_count = std::clamp(count, kNoDriver, kMostDevices); }
+void set_one_queue() { process().one_queue = true; }
+void set_one_lock() { process().one_lock = true; }
 void set_delays(std::uint64_t seed) { set_delay_seed(seed); }
 void fail(Call call, std::uint64_t nth, cudaError_t error) { process().fail(call, nth, error); }
 std::uint64_t calls(Call call) { return process().counted(call); }

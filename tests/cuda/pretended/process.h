@@ -14,6 +14,8 @@ namespace tutti::pretended {
 
 class Process {
  public:
+  Relaxed<bool> one_queue{false}, one_lock{false};
+  std::mutex lock;
   Regions regions;
   Relaxed<int> device_count{1};  // or kNoDriver
   Relaxed<bool> started{false};  // a call has started the driver
@@ -59,6 +61,36 @@ Event* event_of(cudaEvent_t handle);
 
 bool fails_the_device(cudaError_t error);
 
+// Every function of CUDA's is in one while it is called, where there is one lock; but not while it synchronizes.
+class InDriver {
+ public:
+  InDriver() : locks_(process().one_lock) {
+    if (locks_) process().lock.lock();
+  }
+  ~InDriver() {
+    if (locks_) process().lock.unlock();
+  }
+  InDriver(const InDriver&) = delete;
+  InDriver& operator=(const InDriver&) = delete;
+
+ private:
+  const bool locks_;
+};
+class Synchronizing {
+ public:
+  Synchronizing() : unlocks_(process().one_lock) {
+    if (unlocks_) process().lock.unlock();
+  }
+  ~Synchronizing() {
+    if (unlocks_) process().lock.lock();
+  }
+  Synchronizing(const Synchronizing&) = delete;
+  Synchronizing& operator=(const Synchronizing&) = delete;
+
+ private:
+  const bool unlocks_;
+};
+
 // Whether the process may use the device at all, and starts it if so.
 cudaError_t enter();
 cudaError_t remembered(cudaError_t error);
@@ -67,6 +99,7 @@ cudaError_t remembered(cudaError_t error);
 // remember.
 template <class Body>
 cudaError_t call(const Body& body) {
+  const InDriver in_driver;
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   if (current_device().failure() != cudaSuccess) return current_device().failure();
   return remembered(body());

@@ -6,8 +6,12 @@
 #include <chrono>
 #include <thread>
 
+#include "cuda/pretended/process.h"
+
 namespace tutti::pretended {
 namespace {
+
+constexpr std::uint32_t kMostOperations = 1024;
 
 Relaxed<std::uint64_t> delay_seed{0};
 
@@ -95,15 +99,15 @@ Stream& Device::legacy() {
 
 void Device::enqueue(Stream& stream, Stream::Work work, bool always) {
   if (stream.capturing) return;
-  if (stream.blocking == Blocking::none) return stream.push(std::move(work), always);
+  if (process().one_lock && stream.last() >= kMostOperations) stream.wait_for(stream.last() - kMostOperations + 1);
+  const bool one_queue = process().one_queue;
+  if (stream.blocking == Blocking::none && !one_queue) return stream.push(std::move(work), always);
   const std::lock_guard lock(ordering_);
-  struct Point {
-    Stream* stream;
-    std::uint32_t operation;
-  };
   std::vector<Point> before;
+  if (one_queue && newest_.stream != nullptr) before.push_back(newest_);
   for (Stream& each : streams_) {
-    if (each.blocking != Blocking::none && each.blocking != stream.blocking && each.last() != 0)
+    if (stream.blocking != Blocking::none && each.blocking != Blocking::none && each.blocking != stream.blocking &&
+        each.last() != 0)
       before.push_back({&each, each.last()});
   }
   if (!before.empty()) {
@@ -114,6 +118,7 @@ void Device::enqueue(Stream& stream, Stream::Work work, bool always) {
         true);
   }
   stream.push(std::move(work), always);
+  newest_ = {&stream, stream.last()};
 }
 
 void Device::finish() {
@@ -164,6 +169,7 @@ void Device::clear() {
   for (const Stream& each : streams_) each.finish();
   streams_.clear();
   legacy_ = nullptr;
+  newest_ = {};
   failure_ = cudaSuccess;
 }
 

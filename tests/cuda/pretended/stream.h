@@ -89,11 +89,16 @@ class Device {
   void clear();
 
  private:
+  struct Point {
+    Stream* stream = nullptr;
+    std::uint32_t operation = 0;
+  };
   Stream& add(Blocking blocking);
 
   std::mutex ordering_;
   std::deque<Stream> streams_;
   Stream* legacy_ = nullptr;
+  Point newest_;  // where all streams share one queue
   std::atomic<int> failure_{cudaSuccess};
 };
 

@@ -47,6 +47,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  const InDriver in_driver;
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || stream->blocking == Blocking::legacy) return remembered(cudaErrorInvalidResourceHandle);
@@ -73,6 +74,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return on_stream(handle, [](Stream& stream) {
     if (stream.capturing) return cudaErrorStreamCaptureUnsupported;
+    const Synchronizing synchronizing;
     stream.finish();
     return stream.device.failure();
   });
@@ -136,6 +138,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  const InDriver in_driver;
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   Event* const event = event_of(handle);
   if (event == nullptr) return remembered(cudaErrorInvalidResourceHandle);
@@ -168,6 +171,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   return on_event(handle, [](Event& event) {
+    const Synchronizing synchronizing;
     if (const Record* const record = event.latest(); record != nullptr) record->passed.await(1);
     return event.device.failure();
   });

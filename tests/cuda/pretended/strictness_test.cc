@@ -1,6 +1,9 @@
 // That the pretended device is as strict as it says: each of these is a mistake that a test on it must show.
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "cuda/on_gpu.h"
 #include "cuda/pretended/fresh_device.h"
@@ -56,6 +59,39 @@ TEST_F(Strictness, NotWaitingForAnotherStreamShowsWrongDataBeforeLong) {
 }
 #endif
 
+TEST_F(Strictness, StreamsOfOneQueueWaitForEachOther) {
+  pretended::set_one_queue();
+  OwnStream held(0), other(0);
+  cuda::Semaphore gate(0);
+  gate.hold(held.get(), 1);
+  const PinnedBytes source(64, 1), out(64);
+  cuda::copy(out.data(), source.data(), 64, other.get());
+  wait_a_little();
+  EXPECT_FALSE(is_idle(other.get()));
+  gate.signal(1);
+  finish(other.get());
+}
+
+TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
+  pretended::set_one_lock();
+  OwnStream held(0);
+  cuda::Semaphore gate(0);
+  std::optional<DeviceMemory> memory(std::in_place, 0, 64);
+  gate.hold(held.get(), 1);
+  std::thread frees([&] { memory.reset(); });
+  wait_a_little();
+  std::atomic<bool> asked{false};
+  std::thread asks([&] {
+    is_idle(held.get());
+    asked = true;
+  });
+  wait_a_little();
+  EXPECT_FALSE(asked);
+  gate.signal(1);
+  frees.join();
+  asks.join();
+}
+
 TEST_F(Strictness, FreshMemoryIsGarbage) {
   const DeviceMemory memory(0, 64);
   std::vector<std::byte> bytes(64);
@@ -87,13 +123,13 @@ TEST_F(Strictness, WhatIsUnpinnedTooEarlyIsNotCopied) {
   std::byte* const pages = static_cast<std::byte*>(std::aligned_alloc(4096, 4096));
   const DeviceMemory memory(0, 64);
   OwnStream stream(0);
-  cuda::Gate gate(0);
+  cuda::Semaphore gate(0);
   {
     const cuda::Pinned pinned(0, pages, 4096);
     gate.hold(stream.get(), 1);
     cuda::copy(memory.data(), pages, 64, stream.get());
   }
-  gate.open(1);
+  gate.signal(1);
   expect_failed(cudaErrorIllegalAddress);
   std::free(pages);
 }
