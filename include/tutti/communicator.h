@@ -112,11 +112,15 @@ class Registration {
 };
 
 // Thread safety: calls on one communicator must come from one thread at a time, in the same order on every rank;
-// different communicators may be used from different threads at once.
+// different communicators may be used from different threads at once. With device memory, calls on several
+// communicators wait on the GPU for their peers, so all ranks should make them in one order: CUDA puts many streams
+// into few queues (CUDA_DEVICE_MAX_CONNECTIONS).
 //
 // Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
 // A rank's buffers are untouched by peers once its call has returned or thrown (unless a peer's process was stopped in
 // the middle of it, for which a failed call waits ten seconds: memory of allocate() is then never handed out again).
+// For as long it waits for its GPU: one that comes to the call's copies later still reads the input, and writes what it
+// will to the output.
 //
 // Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is
 // sent. Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same

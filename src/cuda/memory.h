@@ -36,8 +36,8 @@ class DeviceMemory {
   std::byte* data_ = nullptr;
 };
 
-// Host memory of that many bytes, pinned: every device copies from and to it at full speed. Aligned to pages. The
-// destructor may wait as ~DeviceMemory does. Throws as DeviceMemory does.
+// Host memory of that many bytes, pinned: every device copies from and to it at full speed. The destructor may wait as
+// ~DeviceMemory does. Throws as DeviceMemory does.
 class PinnedMemory {
  public:
   PinnedMemory(int device, std::size_t bytes);

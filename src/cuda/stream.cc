@@ -13,6 +13,10 @@ namespace tutti::cuda {
 namespace {
 
 void check_driver(CUresult result, const char* what) {
+  if (result == CUDA_ERROR_NOT_SUPPORTED)
+    throw Error(ErrorCode::unsupported, std::string("CUDA: ") + what +
+                                            " takes stream memory operations (cuStreamWaitValue32), which this GPU or "
+                                            "its driver does not have");
   if (result != CUDA_SUCCESS)
     throw Error(ErrorCode::system,
                 std::string("CUDA: ") + what + " was refused by the driver, error " + std::to_string(result));
@@ -105,8 +109,9 @@ bool Event::is_done() const {
   cudaGetLastError();  // else the application would take it for an error of its own
   return false;
 }
+// Default streams are those of the current device.
 void Event::hold(Stream stream) const {
-  const OnDevice here(device_);
+  const OnDevice here(device_of(stream));
   check(cudaStreamWaitEvent(stream, event_, 0));
 }
 
@@ -134,9 +139,9 @@ bool is_capturing(Stream stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-std::optional<Error> failure_of(int device) noexcept try {
-  const OnDevice here(device);
-  const cudaError_t state = cudaStreamQuery(legacy_stream());
+std::optional<Error> OwnStream::failure() const noexcept try {
+  const OnDevice here(device_);
+  const cudaError_t state = cudaStreamQuery(stream_);
   cudaGetLastError();
   if (state != cudaErrorNotReady) check(state);
   return {};
@@ -152,7 +157,9 @@ Semaphore::Semaphore(int device)
 // The memory goes when no stream looks at it any more.
 Semaphore::~Semaphore() { signal(std::atomic_ref(*word_).load(std::memory_order_relaxed) + 0x7fffffff); }
 
-void Semaphore::signal(std::uint32_t number) { std::atomic_ref(*word_).store(number, std::memory_order_release); }
+void Semaphore::signal(std::uint32_t number) {
+  if (!has(number)) std::atomic_ref(*word_).store(number, std::memory_order_release);
+}
 bool Semaphore::has(std::uint32_t number) const {
   return static_cast<std::int32_t>(std::atomic_ref(*word_).load(std::memory_order_acquire) - number) >= 0;
 }

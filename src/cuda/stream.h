@@ -56,6 +56,7 @@ class OwnStream {
   OwnStream& operator=(const OwnStream&) = delete;
   Stream get() const { return stream_; }
   void finish() const;  // blocks until all that was put on it is done, or the device has failed
+  std::optional<Error> failure() const noexcept;  // of the device, for good; may block while another thread is in CUDA
 
  private:
   int device_;
@@ -92,12 +93,10 @@ void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std:
 // Whether what is put on `stream` is being recorded into a graph, and not run.
 bool is_capturing(Stream stream);
 
-// What `device` has failed with for good, or nothing. May block as long as another thread is in CUDA.
-std::optional<Error> failure_of(int device) noexcept;
-
 // A timeline semaphore: a number that ascends from 0, in pinned memory. Streams and the host signal it, and wait for
 // it. No thread of the GPU waits: the front end of its stream does. signal(number) and has() call nothing of CUDA's.
-// Signals are to ascend, and what is waited for lies less than 2^31 ahead: then it may go round.
+// Either the host signals, one thread at a time, or streams do, in ascending order. What is waited for lies less than
+// 2^31 ahead: then the number may go round.
 class Semaphore {
  public:
   explicit Semaphore(int device);
@@ -105,7 +104,7 @@ class Semaphore {
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
-  void signal(std::uint32_t number);
+  void signal(std::uint32_t number);  // unless it has it
   bool has(std::uint32_t number) const;
   // When the stream, of whatever device, gets there.
   void signal(std::uint32_t number, Stream stream);

@@ -49,6 +49,7 @@ OnDevice::~OnDevice() = default;
 OwnStream::OwnStream(int device) : device_(device) { refuse(); }
 OwnStream::~OwnStream() = default;
 void OwnStream::finish() const { refuse(); }
+std::optional<Error> OwnStream::failure() const noexcept { return {}; }
 Event::Event(int device) : device_(device) { refuse(); }
 Event::~Event() = default;
 void Event::record(Stream) { refuse(); }
@@ -62,7 +63,6 @@ void Stopwatch::start(Stream) { refuse(); }
 void Stopwatch::stop(Stream) { refuse(); }
 double Stopwatch::us() const { refuse(); }
 bool is_capturing(Stream) { refuse(); }
-std::optional<Error> failure_of(int) noexcept { return {}; }
 Semaphore::Semaphore(int device) : memory_(device, 0) { refuse(); }
 Semaphore::~Semaphore() = default;
 void Semaphore::signal(std::uint32_t) { refuse(); }

@@ -13,6 +13,8 @@ constexpr std::size_t kMostPlans = 512;
 // Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
 // them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
 constexpr std::size_t kPartBytes = 8 << 20;
+// All of a call's copies are to find room in CUDA's queues, 1024 operations long: a part takes five of one stream.
+constexpr std::size_t kMostParts = 32;
 
 std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
@@ -97,9 +99,11 @@ const Plan& Group::plan_for(const Ask& ask, bool packed) {
   auto& plan = plans_[packed ? 1 : 0][call.pack().word];
   if (plan == nullptr) {
     const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
-    // Parts of another partition would add up in another order where that is not the canonical one.
-    const Cut cut{.part_bytes = job_->has_gpus() && entry.canonical ? kPartBytes : 0, .packed = packed};
     const std::size_t bytes = total_count(call, size()) * size_of(call.dtype);
+    // Parts of another partition would add up in another order where that is not the canonical one.
+    const bool cuts = job_->has_gpus() && entry.canonical;
+    const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMostParts - 1) / kMostParts) : 0,
+                  .packed = packed};
     const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                        cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
     plan = make_plan(call, entry, rank_, layout_, chunks, job_->cache_bytes(), cut);
@@ -130,25 +134,30 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Job
   const Plan& plan = *request.plan;
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
-    const Job::Lock::Break unlocked(lock);
-    staging_ = std::make_unique<Staging>(*job_, sides.in.staged    ? sides.in.device
-                                                : sides.out.staged ? sides.out.device
-                                                                   : cuda::device_of(on));
+    const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
+    std::unique_ptr<Staging> made;
+    {
+      const Job::Lock::Break unlocked(lock);
+      made = std::make_unique<Staging>(*job_, device);
+    }
+    staging_ = std::move(made);
   }
   if (sides.staged() && !staging_->has_room(plan)) {
     finish_all(lock);
     if (has_failed()) throw_failure(nullptr);
     staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
   }
+  Staging& staging = *staging_;
   const Job::Lock::Break unlocked(lock);
-  request.passage = std::make_unique<Passage>(*staging_, plan, sides.in, sides.out, on);
-  if (!job_->holds_streams()) return;
+  request.passage = std::make_unique<Passage>(staging, plan, sides.in, sides.out, on);
+  if (!job_->goes_ahead()) return;
+  // Where that fails the call is made all the same, to be given up as others are: some of it is on the device.
   try {
     request.passage->go_ahead();
   } catch (const Error& error) {
-    request.passage->let_go();
     abort({error.code, -1, error.what()});
-    throw_failure(nullptr);
+  } catch (const std::bad_alloc&) {
+    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
   }
 }
 
@@ -176,7 +185,7 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
 }
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  if (stream != nullptr && job_->holds_streams()) {
+  if (stream != nullptr && job_->goes_ahead()) {
     start(ask, input, output, stream);
     return;
   }
@@ -209,8 +218,10 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
   const Sides sides = look_at(ask, input, output, stream);
   auto request = std::make_shared<Request>();
   Job::Lock lock(*job_);
-  Progress* const progress = stream != nullptr && job_->holds_streams() ? &job_->progress() : nullptr;
   admit(*request, ask, sides, input, output, stream, lock);
+  // What is on the device already waits there for the host: somebody is to drive it, whatever the caller does
+  // meanwhile.
+  Progress* const progress = request->passage != nullptr && job_->goes_ahead() ? &job_->progress() : nullptr;
   request->group = shared_from_this();
   try {
     queue_.push_back(request.get());

@@ -156,22 +156,32 @@ bool Group::is_quiet(Request& request) try {
 
 // The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
 void Group::give_up() {
-  if (!given_up_at_) given_up_at_ = Patience::Clock::now();
-  if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
-  for (Request* request : queue_)
-    if (request->passage != nullptr) request->passage->let_go();
+  const auto now = Patience::Clock::now();
+  if (!given_up_at_) given_up_at_ = now;
+  const bool late = now >= *given_up_at_ + kWithdrawnWithin;
   bool ours = true;
   for (Link& link : links_)
     if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
+  if (!ours && !late) return;
+  if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
+  // Not before: a peer may have been reading what the next call's copies go to.
+  for (Request* request : queue_)
+    if (request->passage != nullptr) request->passage->let_go();
   const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
-  if (!(ours && quiet) && Patience::Clock::now() < *given_up_at_ + kWithdrawnWithin) return;
+  if (!quiet && !late) return;
   if (!ours) job_->keep_memory();
-  if (!quiet) static_cast<void>(staging_.release());  // a device that does not come to its work may do so yet
+  if (!quiet) keep_staging();
   for (Request* request : queue_) {
     request->error = error_for(request);
     finish(*request);
   }
   queue_.clear();
+}
+
+// A device that does not come to its work may do so yet.
+void Group::keep_staging() {
+  static_cast<void>(staging_.release());
+  static_cast<void>(new auto(std::move(inquiry_)));  // its thread may be in CUDA for as long
 }
 
 // An exception that nobody foresaw is on its way to this request's caller.

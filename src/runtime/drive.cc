@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 #include "runtime/group.h"
 
@@ -123,8 +124,9 @@ void Group::watch_device() {
   const Settings& settings = job_->settings();
   const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
-  if (current_->passage != nullptr && vigil_.waited >= kBetweenAskingDevices && failure_of_device(*current_->passage)) {
-    abort({device_failure_->code, rank_, device_failure_->what()});
+  const bool asks = current_->passage != nullptr && vigil_.waited >= kBetweenAskingDevices;
+  if (const Error* const error = asks ? failure_of_device(*current_->passage) : nullptr) {
+    abort({error->code, rank_, error->what()});
   } else if (vigil_.waited > settings.timeout) {
     abort({ErrorCode::timeout, rank_, what + " after " + seconds(vigil_.waited) + " (TUTTI_TIMEOUT)"});
   } else if (vigil_.waited > settings.warn_after && !vigil_.warned) {
@@ -136,18 +138,24 @@ void Group::watch_device() {
 
 // What the devices of a call have failed with, if they have: then they come to nothing any more. Asked now and then, by
 // another thread: CUDA may hold that up.
-const std::optional<Error>& Group::failure_of_device(const Passage& passage) {
+const Error* Group::failure_of_device(const Passage& passage) {
   const auto now = Patience::Clock::now();
-  if (!device_failure_ && !inquiry_.valid() && now - inquired_ >= kBetweenAskingDevices) {
-    inquired_ = now;
-    inquiry_ = std::async(std::launch::async, [devices = passage.devices()] {
-      std::optional<Error> error = cuda::failure_of(devices[0]);
-      if (!error && devices[1] != devices[0]) error = cuda::failure_of(devices[1]);
-      return error;
-    });
+  const auto lanes = passage.lanes();
+  if (inquiry_.valid() && inquiry_.wait_for(0s) == std::future_status::ready) {
+    if (const auto [device, error] = inquiry_.get(); error) failed_devices_.try_emplace(device, *error);
   }
-  if (inquiry_.valid() && inquiry_.wait_for(0s) == std::future_status::ready) device_failure_ = inquiry_.get();
-  return device_failure_;
+  for (const Staging::Lane* lane : lanes)
+    if (const auto found = failed_devices_.find(lane->device); found != failed_devices_.end()) return &found->second;
+  if (inquiry_.valid() || now < inquired_ + kBetweenAskingDevices) return nullptr;
+  inquired_ = now;
+  try {
+    inquiry_ = std::async(std::launch::async, [lanes]() -> std::pair<int, std::optional<Error>> {
+      if (std::optional<Error> error = lanes[0]->out.failure()) return {lanes[0]->device, std::move(error)};
+      return {lanes[1]->device, lanes[1]->out.failure()};
+    });
+  } catch (const std::system_error&) {  // no thread for it now
+  }
+  return nullptr;
 }
 
 // "rank 2 has not entered all_reduce #412 (float32 x 1048576, sum); it last completed broadcast #411"

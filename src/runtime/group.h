@@ -117,10 +117,11 @@ class Group : public std::enable_shared_from_this<Group> {
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
   void watch_device();
-  const std::optional<Error>& failure_of_device(const Passage& passage);
+  const Error* failure_of_device(const Passage& passage);
   bool is_cut_off();
   bool take_turn();
   void give_up();
+  void keep_staging();
   void finish(Request& request);
   void forget(Request& request);
   static void hold_behind(Request& request);
@@ -143,10 +144,10 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<Link> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
-  std::unique_ptr<Staging> staging_;  // once a call has had a passage
-  std::optional<Error> device_failure_;
-  std::future<std::optional<Error>> inquiry_;  // after it
+  MeetingPlace* const place_;            // where those meet; nullptr: no device, or too many ranks
+  std::unique_ptr<Staging> staging_;     // once a call has had a passage
+  std::map<int, Error> failed_devices_;  // for good
+  std::future<std::pair<int, std::optional<Error>>> inquiry_;
   Patience::Clock::time_point inquired_{};
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_plan_ = nullptr;

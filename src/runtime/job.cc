@@ -77,7 +77,7 @@ SymmetricMemory::~SymmetricMemory() {
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place)
     : settings_(settings),
       is_threads_(place != nullptr),
-      holds_streams_(!is_threads_ && settings.size > 1 && !is_set("CUDA_LAUNCH_BLOCKING")),
+      goes_ahead_(!is_threads_ && settings.size > 1 && !is_set("CUDA_LAUNCH_BLOCKING")),
       place_(is_threads_ ? std::move(place) : std::make_shared<MeetingPlace>()),
       left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
   if (hub != nullptr) inproc_ = std::make_unique<inproc::Transport>(std::move(hub), sleeper_);

@@ -76,10 +76,10 @@ class Job {
   // Whether this rank, and whether any rank of the job, could come by device memory.
   bool sees_gpus() const { return sees_gpus_; }
   bool has_gpus() const { return has_gpus_; }
-  // Whether a call on a stream may hold it, and the copies of this call, for ranks that have not come to it yet. Not
-  // where all ranks are threads of this process, whose devices they share, nor where CUDA was told to wait for what it
-  // is given.
-  bool holds_streams() const { return holds_streams_; }
+  // Whether a call's copies are put on its device when it is made, to wait there for ranks that have not come to it
+  // yet. Not where all ranks are threads of this process, whose devices they share, nor where there is but one, nor
+  // where CUDA was told to wait for what it is given.
+  bool goes_ahead() const { return goes_ahead_; }
   // Where those meet that have device memory; nullptr where there can be none, and where other processes have their
   // part in the job.
   MeetingPlace* meeting_place() const { return sees_gpus_ && (is_threads_ || size() == 1) ? place_.get() : nullptr; }
@@ -193,7 +193,7 @@ class Job {
   std::vector<int> host_;
   bool crowded_ = false;
   bool sees_gpus_ = false, has_gpus_ = false;
-  const bool is_threads_, holds_streams_;
+  const bool is_threads_, goes_ahead_;
   const std::shared_ptr<MeetingPlace> place_;
   std::size_t cache_bytes_ = 0;
   std::vector<bool> by_verbs_;  // peers that are reached so

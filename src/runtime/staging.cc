@@ -67,7 +67,9 @@ Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Si
       in_(staging.lane(input.staged    ? input.device
                        : output.staged ? output.device
                                        : device_)),
-      out_(staging.lane(output.staged ? output.device : in_.device)) {
+      out_(staging.lane(output.staged ? output.device : in_.device)),
+      from_(plan.parts == 1 && &in_ == &out_ ? out_.out.get() : in_.in.get()),
+      to_(out_.out.get()) {
   if (stream_ != nullptr) ready_.try_emplace(device_, device_).first->second.record(stream_);
   // Of another device, too, and without a stream, what its default stream was given counts.
   for (const Side* side : {&input_, &output_})
@@ -87,51 +89,51 @@ void Passage::go_ahead() {
 
 // What the lanes wait for before the first part.
 void Passage::begin() {
+  begun_ = true;
   before_ = staging_.number_parts(plan_.parts);
-  for (const auto& [device, event] : ready_) {
-    event.hold(in_.in.get());
-    event.hold(out_.out.get());
-  }
-  // The slots of the call before.
-  if (staging_.last_out != nullptr) {
-    staging_.last_out->over.hold(in_.in.get());
-    staging_.last_out->over.hold(out_.out.get());
-  }
-  staging_.last_out = &out_;
+  const auto hold = [&](const cuda::Event& event, cuda::Stream already) {
+    if (from_ != already) event.hold(from_);
+    if (to_ != from_ && to_ != already) event.hold(to_);
+  };
+  for (const auto& [device, event] : ready_) hold(event, nullptr);
+  // The slots, and the words, of the call before.
+  if (const Staging::Lane* const last = std::exchange(staging_.last_out, &out_)) hold(last->over, last->out.get());
 }
 
 void Passage::put_fetch(std::size_t part) {
   const cuda::OnDevice here(in_.device);
-  const cuda::Stream lane = in_.in.get();
   if (fetches()) {
     const Plan& plan = plan_.part(part);
     const std::size_t slot = part % Staging::kSlots;
-    if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(lane);
-    if (part >= Staging::kSlots && !delivers()) staging_.done.hold(lane, number(part - Staging::kSlots));
+    if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(from_);
+    if (part >= Staging::kSlots && !delivers()) staging_.done.hold(from_, number(part - Staging::kSlots));
     cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
-                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, lane);
-    in_.fetched[slot].record(lane);
+                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, from_);
+    ++fetches_put_;  // whatever follows: it is under way
+    if (from_ != to_) in_.fetched[slot].record(from_);
+  } else {
+    ++fetches_put_;
   }
-  staging_.fetched.signal(number(part), lane);
-  ++fetches_put_;
+  staging_.fetched.signal(number(part), from_);
 }
 
 void Passage::put_delivery(std::size_t part) {
   const cuda::OnDevice here(out_.device);
-  const cuda::Stream lane = out_.out.get();
   const std::size_t slot = part % Staging::kSlots;
-  if (fetches()) in_.fetched[slot].hold(lane);  // follows from the next line, but CUDA is to see it
-  staging_.done.hold(lane, number(part));
+  if (fetches() && from_ != to_) in_.fetched[slot].hold(to_);  // the next line says so too, until all is let go of
+  staging_.done.hold(to_, number(part));
   if (delivers()) {
     const Plan& plan = plan_.part(part);
     cuda::copy_rows(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
                     staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows,
-                    lane);
-    out_.delivered[slot].record(lane);
+                    to_);
+    ++deliveries_put_;
+    if (plan_.parts > Staging::kSlots) out_.delivered[slot].record(to_);
+  } else {
+    ++deliveries_put_;
   }
-  staging_.delivered.signal(number(part), lane);
-  if (part + 1 == plan_.parts) out_.over.record(lane);
-  ++deliveries_put_;
+  staging_.delivered.signal(number(part), to_);
+  if (part + 1 == plan_.parts) out_.over.record(to_);
 }
 
 const std::byte* Passage::input(std::size_t part) {
@@ -144,7 +146,7 @@ std::byte* Passage::output(std::size_t part) {
 }
 
 bool Passage::fetch(std::size_t part) {
-  if (fetches_put_ == 0) begin();
+  if (!begun_) begin();
   while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
   if (!staging_.fetched.has(number(part))) return false;
   if (fetches() || !is_staged()) return true;
@@ -178,13 +180,12 @@ Guest Passage::guest(const Tag& tag) {
   guest.input = input_.data;
   guest.output = output_.data;
   for (const auto& [device, event] : ready_) guest.ready.push_back(&event);
-  guest.stream = out_.out.get();
+  guest.stream = to_;
   return guest;
 }
 
 void Passage::let_go() noexcept {
-  if (fetches_put_ > 0 && !let_go_) staging_.done.signal(number(plan_.parts - 1));
-  let_go_ = true;
+  if (begun_) staging_.done.signal(number(plan_.parts - 1));
 }
 
 bool Passage::is_quiet() const {

@@ -63,7 +63,7 @@ class Staging {
   cuda::Semaphore fetched;         // signalled by lanes: parts whose input has been copied, or may be touched
   cuda::Semaphore done;            // by the host: parts whose operation is done, and all after it that the host does
   cuda::Semaphore delivered;       // by lanes: parts whose output has been copied
-  const Lane* last_out = nullptr;  // of the call before
+  const Lane* last_out = nullptr;  // of the call before: its end is there
 
  private:
   Job& job_;
@@ -100,11 +100,12 @@ struct Side {
 // there each copy is put on the device when it can be done.
 class Passage {
  public:
-  // Neither blocks nor moves anything; the staging has room. Throws Error{system, unsupported}.
+  // Moves nothing; the staging has room. Throws Error{system, unsupported}.
   Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
 
-  // Puts all of it on the device; what comes on the stream waits until it is delivered. Throws Error{system}, with some
-  // of it there: then let_go().
+  // Puts all of it on the device; what comes on the stream waits until it is delivered. May block as long as what was
+  // put there before is not done. Throws Error{system}, with some of it there: then let_go(), and it is over when
+  // is_quiet().
   void go_ahead();
 
   // True once this part is where input() says. In ascending order, each after deliver() of the one before.
@@ -117,7 +118,7 @@ class Passage {
   bool is_delivered() const;
 
   cuda::Stream stream() const { return stream_; }  // or nullptr
-  std::array<int, 2> devices() const { return {in_.device, out_.device}; }
+  std::array<const Staging::Lane*, 2> lanes() const { return {&in_, &out_}; }
   // What the ranks of this process are told of it, where they meet.
   Guest guest(const Tag& tag);
 
@@ -141,10 +142,11 @@ class Passage {
   const cuda::Stream stream_;
   const int device_;  // of the stream, or -1
   Staging::Lane &in_, &out_;
+  const cuda::Stream from_, to_;      // what copies from the device go on, and what copies to it; one, of a single part
   std::map<int, cuda::Event> ready_;  // by device: what must be done before the call touches that device's memory
   std::uint32_t before_ = 0;          // the number of the last part of the call before
   std::size_t fetches_put_ = 0, deliveries_put_ = 0;
-  bool let_go_ = false;
+  bool begun_ = false;
 };
 
 }  // namespace tutti::runtime

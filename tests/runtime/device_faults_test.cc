@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/pretended/fresh_device.h"
+#include "cuda/stream.h"
 #include "runtime/device_streams.h"
 
 namespace tutti {
@@ -59,7 +60,7 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
     reduce_once(world, false);
   });
   // A rank's input on one device, its output on another.
-  Communicator::run_threads(2, [](Communicator& world) {
+  const auto body = [](Communicator& world) {
     const Shape shape{Collective::broadcast, 2'200'001, DType::int32, Op::sum, 0};
     const DeviceBuffer in(MemoryKind::device, random_input(world.rank(), shape.count, shape.dtype));
     cuda::check(cudaSetDevice(1 + world.rank()));
@@ -75,7 +76,12 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
     auto gathered = out.read();
     gathered.resize(twice.size());
     EXPECT_TRUE(gathered == twice);
-  });
+    world.barrier();
+  };
+  Communicator::run_threads(2, body);
+  Settings settings;
+  settings.transport = "shm";
+  for (const auto& error : outcomes(2, settings, body)) EXPECT_FALSE(error) << error->what();
   EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
 }
 
@@ -177,6 +183,63 @@ TEST_F(DeviceFaults, ADeviceThatFailsUnderACallOnAStreamIsNamed) {
     ASSERT_TRUE(error);
     EXPECT_NE(std::string(error->what()).find("cudaErrorIllegalAddress"), std::string::npos) << error->what();
   }
+}
+
+// With a call in flight whose words must not be overtaken by those of the one that is given up.
+TEST_F(DeviceFaults, ACallThatIsPartlyRefusedIsGivenUpAndTheDeviceRunsDry) {
+  Settings settings;
+  settings.transport = "shm";
+  for (const std::uint64_t copy : {1u, 2u}) {
+    const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+      const DeviceBuffer values(MemoryKind::device, 4000), more(MemoryKind::device, 4000);
+      const OwnStream stream;
+      world.barrier();
+      if (world.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        world.all_reduce(ConstBuffer(&world, MemoryKind::host, -1), Buffer(&world, MemoryKind::host, -1), 0,
+                         DType::int32, Op::sum);
+        return world.barrier();
+      }
+      const CallOptions on{.stream = stream.get()};
+      world.all_reduce(values.data(), values.data(), 0, DType::int32, Op::sum, on);
+      pretended::fail(pretended::Call::copy, copy, cudaErrorInvalidValue);
+      EXPECT_THROW(world.start_all_reduce(more.data(), more.data(), 1000, DType::int32, Op::sum, on).wait(), Error);
+      cuda::check(cudaDeviceSynchronize());
+      world.barrier();
+    });
+    for (const auto& error : thrown) {
+      ASSERT_TRUE(error);
+      EXPECT_NE(std::string(error->what()).find("cudaErrorInvalidValue"), std::string::npos) << error->what();
+    }
+    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  }
+}
+
+// Whether the device has failed is asked meanwhile, in a way that leaves captures alone.
+TEST_F(DeviceFaults, ACaptureElsewhereDoesNotDisturbACallThatWaitsForItsDevice) {
+  Settings settings;
+  settings.transport = "shm";
+  const auto thrown = outcomes(2, settings, [](Communicator& world) {
+    const DeviceBuffer values(MemoryKind::device, random_input(world.rank(), 1000, DType::int32));
+    const OwnStream stream;
+    cudaStream_t captured = nullptr;
+    cuda::check(cudaStreamCreate(&captured));
+    world.barrier();
+    {
+      cuda::Semaphore gate(0);
+      gate.hold(stream.get(), 1);
+      world.all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
+      cuda::check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      cudaGraph_t graph = nullptr;
+      cuda::check(cudaStreamEndCapture(captured, &graph));
+    }
+    cuda::check(cudaStreamSynchronize(stream.get()));
+    world.barrier();
+    EXPECT_TRUE(values.read() == expected_reduction(2, 1000, DType::int32, Op::sum));
+    cuda::check(cudaStreamDestroy(captured));
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
 TEST_F(DeviceFaults, ADeviceWithOneQueueForAllStreamsGivesTheBits) {

@@ -115,6 +115,21 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
   ASSERT_TRUE(thrown[1]);
 }
 
+// Its copies wait on the device from the start, and the device is waited for before the call is.
+TEST_P(OnStreams, AStartedCallNeedsNoDriving) {
+  const auto thrown = outcomes(2, settings_of(GetParam()), [](Communicator& world) {
+    const Shape shape{Collective::all_reduce, 1000, DType::int32, Op::sum, 0};
+    const Buffers buffers(shape, world.rank(), 2, MemoryKind::device, MemoryKind::device, false);
+    world.barrier();
+    Work work = world.start_all_reduce(buffers.in(), buffers.out(), shape.count, shape.dtype, shape.op);
+    cuda::check(cudaDeviceSynchronize());
+    work.wait();
+    EXPECT_TRUE(buffers.result() == expected(shape, 2)[0]);
+    world.barrier();
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
 TEST_P(OnStreams, WhatTheProgramDoesInCudaMeanwhileHoldsUpNoCall) {
   hold_up_cuda_behind_a_call(settings_of(GetParam()));
 }

@@ -8,6 +8,7 @@
 #include "collectives/catalogue.h"
 #include "limit.h"
 #include "runtime/choose_text.h"
+#include "runtime/meeting.h"
 
 namespace tutti::tools {
 namespace {
@@ -92,8 +93,8 @@ BenchRow Bench::measure(std::size_t count) {
   row.table = table_;
   row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
   // As the library does what lies on one device (docs/design.md, "Device memory in collectives").
-  row.one_kernel =
-      is_on_one_gpu(options_) && row.bytes > 0 && find_algorithm(options_.collective, row.algorithm)->canonical;
+  row.one_kernel = is_on_one_gpu(options_) && world_.size() <= runtime::kMostGuests && row.bytes > 0 &&
+                   find_algorithm(options_.collective, row.algorithm)->canonical;
   if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
   prepare();
   call();

@@ -68,6 +68,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return on_stream(handle, [](Stream& stream) {
     if (stream.capturing) return cudaErrorStreamCaptureUnsupported;
+    if (stream.blocking == Blocking::legacy && stream.device.any_blocking_captures())
+      return cudaErrorStreamCaptureImplicit;
     return stream.is_done() ? stream.device.failure() : cudaErrorNotReady;
   });
 }
