@@ -50,7 +50,7 @@ struct CallOptions {
   // buffers' devices was given before; other streams' work on them must be over. cudaStreamLegacy and
   // cudaStreamPerThread name default streams here. A stream that is being captured is refused with Error{unsupported}.
   // Calls of several communicators on one stream are made in one order by all ranks, or they wait for each other. With
-  // CUDA_LAUNCH_BLOCKING=1 a call on a stream blocks.
+  // CUDA_LAUNCH_BLOCKING=1, or where the job has one rank, the call may block.
   void* stream = nullptr;
 };
 
@@ -144,7 +144,9 @@ class Communicator {
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  ~Communicator();  // leaves; blocks at most Settings::connect_timeout
+  // Leaves. Blocks at most Settings::connect_timeout; before it, until the calls are over that are on streams, and the
+  // started ones of device memory.
+  ~Communicator();
 
   int rank() const;
   int size() const;
@@ -168,7 +170,8 @@ class Communicator {
   void barrier(const CallOptions& options = {});
 
   // The same, started: they return at once. Operations of one communicator run in the order they were started; they
-  // advance inside test() and wait() of any Work and inside any blocking call of this process's job.
+  // advance inside test() and wait() of any Work and inside any blocking call of this process's job, and those of
+  // device memory by themselves.
   Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                         const CallOptions& options = {});
   Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,

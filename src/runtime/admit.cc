@@ -154,11 +154,13 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Job
   // Where that fails the call is made all the same, to be given up as others are: some of it is on the device.
   try {
     request.passage->go_ahead();
+    return;
   } catch (const Error& error) {
     abort({error.code, -1, error.what()});
   } catch (const std::bad_alloc&) {
     abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
   }
+  request.refused = true;
 }
 
 // In the usual case there is nothing about devices to find out.
@@ -186,7 +188,8 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
   if (stream != nullptr && job_->goes_ahead()) {
-    start(ask, input, output, stream);
+    const auto request = start(ask, input, output, stream);
+    if (request->refused) throw Error(*request->error);
     return;
   }
   const Sides sides = look_at(ask, input, output, stream);
@@ -218,18 +221,19 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
   const Sides sides = look_at(ask, input, output, stream);
   auto request = std::make_shared<Request>();
   Job::Lock lock(*job_);
-  admit(*request, ask, sides, input, output, stream, lock);
   // What is on the device already waits there for the host: somebody is to drive it, whatever the caller does
   // meanwhile.
-  Progress* const progress = request->passage != nullptr && job_->goes_ahead() ? &job_->progress() : nullptr;
+  const bool ahead = job_->goes_ahead() && (stream != nullptr || sides.staged());
+  Progress* const progress = ahead ? &job_->progress() : nullptr;
+  admit(*request, ask, sides, input, output, stream, lock);
   request->group = shared_from_this();
   try {
     queue_.push_back(request.get());
     const FloatEnvironment environment;
     advance();
-    on_streams_ = on_streams_ || progress != nullptr;
-    if (progress != nullptr) progress->drive(request);
-    if (stream == nullptr || progress != nullptr) return request;
+    is_driven_ = is_driven_ || ahead;
+    if (ahead && !request->refused) progress->drive(request);
+    if (!request->refused && (ahead || stream == nullptr)) return request;
     drive(*request, lock);
   } catch (...) {
     forget(*request);
@@ -240,7 +244,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
 }
 
 void Group::drain() {
-  if (on_streams_) job_->progress().drain(*this);
+  if (is_driven_) job_->progress().drain(*this);
 }
 
 bool Group::test(Request& request) {

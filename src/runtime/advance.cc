@@ -148,8 +148,12 @@ bool Group::take_turn() {
 
 // Whether no device touches the request's memory any more.
 bool Group::is_quiet(Request& request) try {
-  const bool met = request.attendance == nullptr || request.attendance->withdraw();
-  return met && (request.passage == nullptr || request.passage->is_quiet() || failure_of_device(*request.passage));
+  if (request.attendance != nullptr && !request.attendance->withdraw()) return false;
+  if (request.passage == nullptr) return true;
+  const Passage& passage = *request.passage;
+  const auto [in, out] = passage.lanes();
+  return (passage.has_fetched() || failure_of_device(passage, in->device) != nullptr) &&
+         (passage.has_delivered() || failure_of_device(passage, out->device) != nullptr);
 } catch (const Error&) {
   return true;  // the device has failed: nothing moves any more
 }
@@ -158,17 +162,19 @@ bool Group::is_quiet(Request& request) try {
 void Group::give_up() {
   const auto now = Patience::Clock::now();
   if (!given_up_at_) given_up_at_ = now;
-  const bool late = now >= *given_up_at_ + kWithdrawnWithin;
   bool ours = true;
   for (Link& link : links_)
     if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
-  if (!ours && !late) return;
+  if (!ours && now < *given_up_at_ + kWithdrawnWithin) return;
   if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
   // Not before: a peer may have been reading what the next call's copies go to.
-  for (Request* request : queue_)
-    if (request->passage != nullptr) request->passage->let_go();
+  for (Request* request : queue_) {
+    if (request->passage == nullptr || std::exchange(request->let_go, true)) continue;
+    request->passage->let_go();
+    let_go_at_ = now;
+  }
   const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
-  if (!quiet && !late) return;
+  if (!quiet && now < let_go_at_ + kWithdrawnWithin) return;
   if (!ours) job_->keep_memory();
   if (!quiet) keep_staging();
   for (Request* request : queue_) {
@@ -186,11 +192,11 @@ void Group::keep_staging() {
 
 // An exception that nobody foresaw is on its way to this request's caller.
 void Group::forget(Request& request) {
+  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
   if (request.passage != nullptr) request.passage->let_go();
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
-  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
 }
 
 // A data connection that closes is a symptom: the control plane says of what, within moments.

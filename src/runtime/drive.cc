@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <system_error>
+#include <exception>
+#include <map>
 
 #include "runtime/group.h"
 
@@ -124,10 +125,12 @@ void Group::watch_device() {
   const Settings& settings = job_->settings();
   const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
-  const bool asks = current_->passage != nullptr && vigil_.waited >= kBetweenAskingDevices;
-  if (const Error* const error = asks ? failure_of_device(*current_->passage) : nullptr) {
-    abort({error->code, rank_, error->what()});
-  } else if (vigil_.waited > settings.timeout) {
+  if (current_->passage != nullptr && vigil_.waited >= kBetweenAskingDevices) {
+    for (const Staging::Lane* lane : current_->passage->lanes())
+      if (const Error* const error = failure_of_device(*current_->passage, lane->device))
+        return abort({error->code, rank_, error->what()});
+  }
+  if (vigil_.waited > settings.timeout) {
     abort({ErrorCode::timeout, rank_, what + " after " + seconds(vigil_.waited) + " (TUTTI_TIMEOUT)"});
   } else if (vigil_.waited > settings.warn_after && !vigil_.warned) {
     vigil_.warned = true;
@@ -136,24 +139,22 @@ void Group::watch_device() {
   }
 }
 
-// What the devices of a call have failed with, if they have: then they come to nothing any more. Asked now and then, by
-// another thread: CUDA may hold that up.
-const Error* Group::failure_of_device(const Passage& passage) {
+// What that device, one of the call's, has failed with, if it has: then nothing more comes of it. Asked now and then,
+// by another thread: CUDA may hold that up.
+const Error* Group::failure_of_device(const Passage& passage, int device) {
+  if (inquiry_.valid() && inquiry_.wait_for(0s) == std::future_status::ready) failed_devices_.merge(inquiry_.get());
+  if (const auto found = failed_devices_.find(device); found != failed_devices_.end()) return &found->second;
   const auto now = Patience::Clock::now();
-  const auto lanes = passage.lanes();
-  if (inquiry_.valid() && inquiry_.wait_for(0s) == std::future_status::ready) {
-    if (const auto [device, error] = inquiry_.get(); error) failed_devices_.try_emplace(device, *error);
-  }
-  for (const Staging::Lane* lane : lanes)
-    if (const auto found = failed_devices_.find(lane->device); found != failed_devices_.end()) return &found->second;
   if (inquiry_.valid() || now < inquired_ + kBetweenAskingDevices) return nullptr;
   inquired_ = now;
   try {
-    inquiry_ = std::async(std::launch::async, [lanes]() -> std::pair<int, std::optional<Error>> {
-      if (std::optional<Error> error = lanes[0]->out.failure()) return {lanes[0]->device, std::move(error)};
-      return {lanes[1]->device, lanes[1]->out.failure()};
+    inquiry_ = std::async(std::launch::async, [lanes = passage.lanes()] {
+      std::map<int, Error> failed;
+      for (const Staging::Lane* lane : lanes)
+        if (const std::optional<Error> error = lane->out.failure()) failed.try_emplace(lane->device, *error);
+      return failed;
     });
-  } catch (const std::system_error&) {  // no thread for it now
+  } catch (const std::exception&) {  // no thread for it now
   }
   return nullptr;
 }

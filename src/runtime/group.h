@@ -50,6 +50,8 @@ class Request {
   bool entered = false;
   bool begun = false;         // the part
   bool waits_device = false;  // what advance() could not go on without
+  bool refused = false;       // CUDA took but a part of it
+  bool let_go = false;        // since it was given up
   bool over = false;
   bool sleeps = false;  // somebody sleeps until it is over
   std::optional<Error> error;
@@ -79,7 +81,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   std::shared_ptr<Group> split(int color, int key);
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes);
-  // Waits for what was put on streams: no thread but the caller's own holds the communicator from then on.
+  // Waits for what the job's thread drives: no thread but the caller's own holds the communicator from then on.
   void drain();
 
   // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
@@ -117,7 +119,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
   void watch_device();
-  const Error* failure_of_device(const Passage& passage);
+  const Error* failure_of_device(const Passage& passage, int device);
   bool is_cut_off();
   bool take_turn();
   void give_up();
@@ -147,13 +149,13 @@ class Group : public std::enable_shared_from_this<Group> {
   MeetingPlace* const place_;            // where those meet; nullptr: no device, or too many ranks
   std::unique_ptr<Staging> staging_;     // once a call has had a passage
   std::map<int, Error> failed_devices_;  // for good
-  std::future<std::pair<int, std::optional<Error>>> inquiry_;
+  std::future<std::map<int, Error>> inquiry_;
   Patience::Clock::time_point inquired_{};
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_plan_ = nullptr;
   Ask last_ask_;  // that it is for
   bool last_packed_ = false;
-  bool on_streams_ = false;           // calls have been put there
+  bool is_driven_ = false;            // the job's thread drives calls of it
   const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
@@ -172,6 +174,7 @@ class Group : public std::enable_shared_from_this<Group> {
   std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
 
   std::optional<Patience::Clock::time_point> given_up_at_;
+  Patience::Clock::time_point let_go_at_{};  // the last of what was given up
 
   const std::shared_ptr<CallHistory> history_;
   std::atomic<bool> failed_{false};

@@ -1,11 +1,21 @@
 #include "runtime/progress.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "runtime/group.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
+
+namespace {
+
+// The communicator keeps a failure; the next call on it throws it, and so does the request's Work.
+void wait_for(Request& request) try { request.group->wait(request); } catch (const Error&) {
+}
+
+}  // namespace
 
 Progress::Progress() : thread_([this] { run(); }) {}
 
@@ -26,11 +36,18 @@ void Progress::drive(std::shared_ptr<Request> request) {
   news_.notify_all();
 }
 
-void Progress::drain(const Group& group) {
+void Progress::drain(Group& group) {
+  const auto is_its = [&](const std::shared_ptr<Request>& request) { return request->group.get() == &group; };
   std::unique_lock lock(mutex_);
-  news_.wait(lock, [&] {
-    return std::ranges::none_of(waiting_, [&](const auto& request) { return request->group.get() == &group; });
-  });
+  std::vector<std::shared_ptr<Request>> its;
+  std::ranges::copy_if(waiting_, std::back_inserter(its), is_its);
+  lock.unlock();
+  for (const auto& request : its) wait_for(*request);
+  its.clear();
+  lock.lock();
+  if (!waiting_.empty())
+    waiting_.erase(std::remove_if(std::next(waiting_.begin()), waiting_.end(), is_its), waiting_.end());
+  news_.wait(lock, [&] { return std::ranges::none_of(waiting_, is_its); });
 }
 
 void Progress::run() {
@@ -40,11 +57,7 @@ void Progress::run() {
     if (waiting_.empty()) return;
     const std::shared_ptr<Request>& first = waiting_.front();
     lock.unlock();
-    try {
-      first->group->wait(*first);
-    } catch (const Error&) {
-      // The communicator keeps the failure; the next call on it throws it, and so does the request's Work.
-    }
+    wait_for(*first);
     lock.lock();
     waiting_.pop_front();
     news_.notify_all();

@@ -1,8 +1,8 @@
-// A thread that drives calls which nobody waits for: those that were put on a stream.
+// A thread that drives calls which nobody need wait for: those that wait on a device for the host.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -21,15 +21,15 @@ class Progress {
 
   // Thread-safe. Keeps the request, and with it its communicator, until it is over.
   void drive(std::shared_ptr<Request> request);
-  // Thread-safe. Returns once all that it was given of this communicator is over and let go of.
-  void drain(const Group& group);
+  // Thread-safe. Waits for all that it was given of this communicator; returns once it has let go of that.
+  void drain(Group& group);
 
  private:
   void run();
 
   std::mutex mutex_;
   std::condition_variable news_;
-  std::deque<std::shared_ptr<Request>> waiting_;  // the first is being driven
+  std::list<std::shared_ptr<Request>> waiting_;  // the first is being driven
   bool ends_ = false;
   std::thread thread_;  // last
 };

@@ -32,7 +32,15 @@ Staging::Lane::~Lane() {
   out.finish();
 }
 
-Staging::Staging(Job& job, int device) : fetched(device), done(device), delivered(device), job_(job) {}
+// Tries at once what some devices cannot do.
+Staging::Staging(Job& job, int device) : fetched(device), done(device), delivered(device), job_(job) {
+  const cuda::OnDevice here(device);
+  Lane& first = lane(device);
+  fetched.signal(0, first.out.get());
+  done.hold(first.out.get(), 0);
+  first.over.record(first.out.get());
+  last_out = &first;
+}
 Staging::~Staging() { lanes_.clear(); }
 
 // Small ones by powers of two, so that what is kept of smaller ones is never more than what is in use.
@@ -78,24 +86,31 @@ Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Si
 }
 
 void Passage::go_ahead() {
-  begin();
+  // They go with this thread: no other calls anything of CUDA's for this call.
+  const auto ready = std::move(ready_);
+  begin(ready);
   for (std::size_t part = 0; part < plan_.parts; ++part) {
     while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
     put_delivery(part);
   }
   if (stream_ != nullptr) out_.over.hold(stream_);
-  ready_.clear();  // by this thread: no other calls anything of CUDA's for this call
 }
 
 // What the lanes wait for before the first part.
-void Passage::begin() {
+void Passage::begin(const std::map<int, cuda::Event>& ready) {
   begun_ = true;
   before_ = staging_.number_parts(plan_.parts);
   const auto hold = [&](const cuda::Event& event, cuda::Stream already) {
-    if (from_ != already) event.hold(from_);
-    if (to_ != from_ && to_ != already) event.hold(to_);
+    if (from_ != already) {
+      const cuda::OnDevice here(in_.device);
+      event.hold(from_);
+    }
+    if (to_ != from_ && to_ != already) {
+      const cuda::OnDevice here(out_.device);
+      event.hold(to_);
+    }
   };
-  for (const auto& [device, event] : ready_) hold(event, nullptr);
+  for (const auto& [device, event] : ready) hold(event, nullptr);
   // The slots, and the words, of the call before.
   if (const Staging::Lane* const last = std::exchange(staging_.last_out, &out_)) hold(last->over, last->out.get());
 }
@@ -146,7 +161,7 @@ std::byte* Passage::output(std::size_t part) {
 }
 
 bool Passage::fetch(std::size_t part) {
-  if (!begun_) begin();
+  if (!begun_) begin(ready_);
   while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
   if (!staging_.fetched.has(number(part))) return false;
   if (fetches() || !is_staged()) return true;
@@ -169,9 +184,7 @@ void Passage::deliver(std::size_t part) {
   if (deliveries_put_ == part) put_delivery(part);
 }
 
-bool Passage::is_delivered() const {
-  return !delivers() || deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1));
-}
+bool Passage::is_delivered() const { return !delivers() || has_delivered(); }
 
 Guest Passage::guest(const Tag& tag) {
   Guest guest{.tag = tag};
@@ -186,11 +199,6 @@ Guest Passage::guest(const Tag& tag) {
 
 void Passage::let_go() noexcept {
   if (begun_) staging_.done.signal(number(plan_.parts - 1));
-}
-
-bool Passage::is_quiet() const {
-  return (fetches_put_ == 0 || staging_.fetched.has(number(fetches_put_ - 1))) &&
-         (deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1)));
 }
 
 }  // namespace tutti::runtime

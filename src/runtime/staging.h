@@ -124,15 +124,16 @@ class Passage {
 
   // The call is over, well or not: the device goes on with all that it was given.
   void let_go() noexcept;
-  // After that: whether nothing is under way in anybody's memory.
-  bool is_quiet() const;
+  // After that: whether no copy from the device is under way any more, and none to it.
+  bool has_fetched() const { return fetches_put_ == 0 || staging_.fetched.has(number(fetches_put_ - 1)); }
+  bool has_delivered() const { return deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1)); }
 
  private:
   bool is_staged() const { return input_.staged || output_.staged; }
   bool fetches() const { return input_.staged && input_.moves; }     // by copies from the device
   bool delivers() const { return output_.staged && output_.moves; }  // by copies to it
   std::uint32_t number(std::size_t part) const { return before_ + static_cast<std::uint32_t>(part) + 1; }
-  void begin();
+  void begin(const std::map<int, cuda::Event>& ready);
   void put_fetch(std::size_t part);
   void put_delivery(std::size_t part);
 
