@@ -97,7 +97,7 @@ class RandomCalls {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kHeldCount = 10'000;
 #else
-constexpr std::size_t kHeldCount = 9'000'000;
+constexpr std::size_t kHeldCount = 6'500'000;
 #endif
 
 // What a program may do while a stream of its own is held for a peer that comes late: fill it beyond what a driver
