@@ -85,6 +85,15 @@ void OwnStream::finish() const {
   const OnDevice here(device_, std::nothrow);
   cudaStreamSynchronize(stream_);
 }
+std::optional<Error> OwnStream::failure() const noexcept try {
+  const OnDevice here(device_);
+  const cudaError_t state = cudaStreamQuery(stream_);
+  cudaGetLastError();
+  if (state != cudaErrorNotReady) check(state);
+  return {};
+} catch (const Error& error) {
+  return error;
+}
 
 Event::Event(int device) : device_(device) {
   const OnDevice here(device);
@@ -137,16 +146,6 @@ bool is_capturing(Stream stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &status));
   return status != cudaStreamCaptureStatusNone;
-}
-
-std::optional<Error> OwnStream::failure() const noexcept try {
-  const OnDevice here(device_);
-  const cudaError_t state = cudaStreamQuery(stream_);
-  cudaGetLastError();
-  if (state != cudaErrorNotReady) check(state);
-  return {};
-} catch (const Error& error) {
-  return error;
 }
 
 Semaphore::Semaphore(int device)

@@ -122,14 +122,10 @@ void Device::enqueue(Stream& stream, Stream::Work work, bool always) {
 }
 
 void Device::finish() {
-  struct Point {
-    const Stream* stream;
-    std::uint32_t operation;
-  };
   std::vector<Point> points;
   {
     const std::lock_guard lock(ordering_);
-    for (const Stream& each : streams_) points.push_back({&each, each.last()});
+    for (Stream& each : streams_) points.push_back({&each, each.last()});
   }
   for (const Point& each : points) each.stream->wait_for(each.operation);
 }
