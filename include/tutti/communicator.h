@@ -45,17 +45,26 @@ struct CallOptions {
   Algorithm algorithm = Algorithm::automatic;
   Order order = Order::canonical;
   // A cudaStream_t: the call returns at once, comes after what the stream was given before, and what it is given later
-  // comes after the call. What fails then is thrown by the Work of a started call and by the communicator's next call;
-  // the stream goes on. nullptr: the call blocks (or is started), and comes after what the default stream of the
-  // buffers' devices was given before; other streams' work on them must be over. cudaStreamLegacy and
-  // cudaStreamPerThread name default streams here. A stream that is being captured is refused with Error{unsupported}.
-  // Calls of several communicators on one stream are made in one order by all ranks, or they wait for each other. With
-  // CUDA_LAUNCH_BLOCKING=1, or where the job has one rank, the call may block.
+  // comes after the call; until the stream is past it, the buffers must live and stay untouched. nullptr: the call
+  // blocks (or is started), and comes after what the default stream of the buffers' devices was given before; other
+  // streams' work on them must be over.
+  //
+  // A failure does not stop the stream: the communicator's next call throws it, and the Work of a started call. So who
+  // must know that a result is right starts the call, and waits for its Work too.
+  //
+  // Such a call, and a started one of device memory, may block where it is a communicator's first or has a longer
+  // message than any before: it makes pinned memory, and waits for the communicator's earlier calls. With
+  // CUDA_LAUNCH_BLOCKING=1, or where the job has one rank, a call on a stream always may.
+  //
+  // cudaStreamLegacy and cudaStreamPerThread name default streams here. In a build with CUDA before 12.8 the stream
+  // must be of the thread's current device. A stream that is being captured is refused with Error{unsupported}. Calls
+  // of several communicators on one stream are made in one order by all ranks, or they wait for each other.
   void* stream = nullptr;
 };
 
 // A started operation. Movable; waits for the operation in its destructor (errors are then dropped).
-// Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned.
+// Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned, and until its
+// stream, if it has one, has come past the call.
 class Work {
  public:
   Work();
@@ -98,7 +107,7 @@ class Memory {
 };
 
 // The caller's own memory, made known to the RDMA device: while this lives, large messages in it are sent from where
-// they lie and written to where they belong, without a copy. Pinned until then: it must be neither freed nor unmapped.
+// they lie and written to where they belong, without a copy. It must be neither freed nor unmapped meanwhile.
 class Registration {
  public:
   Registration();
@@ -116,19 +125,27 @@ class Registration {
 // communicators wait on the GPU for their peers, so all ranks should make them in one order: CUDA puts many streams
 // into few queues (CUDA_DEVICE_MAX_CONNECTIONS).
 //
-// Buffers: `count` counts elements. Input and output are either the same address (in place) or do not overlap.
-// A rank's buffers are untouched by peers once its call has returned or thrown (unless a peer's process was stopped in
-// the middle of it, for which a failed call waits ten seconds: memory of allocate() is then never handed out again).
-// For as long it waits for its GPU: one that comes to the call's copies later still reads the input, and writes what it
-// will to the output.
+// Collectives: `count` counts elements, and size() * count is below 2^48. Input and output are aligned to their element
+// type; they do not overlap, or are in place as each call says; they may be null where count is 0. All but the buffers
+// and the stream is the same on every rank, else Error{mismatch}.
 //
-// Errors: arguments that are wrong in themselves throw Error{invalid_argument} or {unsupported} before anything is
-// sent. Any other error leaves output buffers unspecified and the communicator failed: every later call throws the same
-// error. No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
+// Once a call is done or has thrown, no peer touches this rank's buffers. For that, a call that fails waits for a peer
+// that was stopped in the middle of it, ten seconds at most, and then as long again for its own GPU. If the peer is
+// still stopped then, memory of allocate() is never handed out again. If the GPU is not done then, it may still read
+// the input and overwrite the output: synchronise the device before freeing them.
+//
+// Errors: what is thrown before a call has begun leaves the communicator usable. That is Error{invalid_argument} and
+// {unsupported}; and {system} of register_memory(), of allocate(), and of a call on device memory or a stream to which
+// CUDA then refuses something, pinned memory for one. This rank has not made the call, and its peers wait for it,
+// Settings::timeout at most, unless it makes the call after all or calls abort(); but what allocate() throws, it throws
+// on all ranks. Any other error leaves output buffers unspecified and the communicator failed: every later call throws
+// the same error. No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
 class Communicator {
  public:
   // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have
-  // joined.
+  // joined, at most a moment longer than Settings::join_timeout. Each has a rank of its own; size, transport, timeout,
+  // secret and meeting place are the same. Throws Error{invalid_argument, unsupported, system, unreachable, refused,
+  // timeout, peer_lost}: what rank 0 finds wrong, on every rank that has come.
   static Communicator from_env();
   static Communicator join(const Settings& settings);
 
@@ -138,20 +155,22 @@ class Communicator {
   // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error. Where
   // all buffers of a call lie on one GPU, one kernel does it. A call on a stream waits until all ranks have entered it.
   // The ranks share each GPU's default stream: streams of theirs are best made with cudaStreamNonBlocking. transport:
-  // "inproc" (the simplest; for tests and for reading), "shm" or "tcp".
+  // "inproc" (the simplest; for tests and for reading), "shm" or "tcp". Other settings are the defaults,
+  // whatever the environment says.
   static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
                           const std::string& transport = "inproc");
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  // Leaves. Blocks at most Settings::connect_timeout; before it, until the calls are over that are on streams, and the
-  // started ones of device memory.
+  // Blocks until the communicator's calls on streams are over, and its started ones of device memory. With the last
+  // communicator of a job, and the last Work, this rank leaves the job; rank 0 waits for the others to leave, at most
+  // Settings::connect_timeout.
   ~Communicator();
 
   int rank() const;
   int size() const;
 
-  // out[0, count) on every rank = the reduction over all ranks of in[0, count).
+  // out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
   void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
 
   // out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count); in holds size() * count.
@@ -191,11 +210,15 @@ class Communicator {
   }
 
   // Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here).
-  // A negative color takes part and gets a communicator of itself alone.
+  // A negative color takes part and gets a communicator of itself alone. Over shared memory a rank can have 4096
+  // channels at a time, one for each communicator and peer that a call has talked to, and 32,000 in all: a call that
+  // needs more fails with Error{system}.
   Communicator split(int color, int key = 0);
 
   // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the
-  // peers of this host directly. The start is aligned to 4096. No space is Error{system} on every rank.
+  // peers of this host directly. The start is aligned to 4096. No space is Error{system} on every rank: of shared
+  // memory a rank gets 64 GiB in all, less what its calls need, and what it frees is handed out again for the same size
+  // alone.
   Memory allocate(std::size_t bytes);
 
   // Not collective: a rank registers what it likes, when it likes, for all communicators of its job. data[0, bytes) may

@@ -9,23 +9,24 @@
 namespace tutti {
 
 enum class ErrorCode : std::uint8_t {
-  invalid_argument,  // the caller's own arguments or settings are wrong; the communicator stays usable
-  unsupported,       // well formed, but this build, machine or algorithm cannot do it; the communicator stays usable
+  invalid_argument,  // the caller's own arguments or settings are wrong
+  unsupported,       // well formed, but this build, machine or algorithm cannot do it
   mismatch,          // two ranks made different calls
-  peer_lost,         // a peer's process died or its connection closed
+  peer_lost,         // a peer died, its connection closed, or it was silent for 3 times Settings::connect_timeout
   peer_left,         // a peer finished and left while this rank still waits for it
   timeout,           // a deadline passed
-  unreachable,       // a peer or the master could not be reached
+  unreachable,       // joining only: rank 0 could not be reached
   refused,           // authentication or admission failed
-  aborted,           // a rank called abort(), or failed elsewhere
-  system,            // the operating system refused something
+  aborted,           // a rank called abort(), or its body threw in run_threads()
+  system,            // the operating system, CUDA or an RDMA device refused something
 };
 
 const char* to_string(ErrorCode code);
 
 // Who, what, where: `what()` is a sentence for a person, the members are for programs. A member that does not apply is
-// -1 or empty. Except for invalid_argument and unsupported, and for allocate() that finds no room (system), an error
-// from a communicator is final: every later call on it throws the same error.
+// -1 or empty. communicator.h says which errors leave a communicator usable. All others are final: the rank that finds
+// one tells the others, whose calls end with the same code unless they have failed already, and every later call on the
+// communicator throws it again.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode kind, const std::string& message) : std::runtime_error(message), code(kind) {}
@@ -40,7 +41,7 @@ class Error : public std::runtime_error {
 
   ErrorCode code;
   int rank = -1;          // the rank that reports
-  int peer = -1;          // the rank that it is about
+  int peer = -1;          // the rank that it is about, or that told this one
   std::string operation;  // "all_reduce #412 (float32 x 1048576, sum)"
   int step = -1;          // index in this rank's schedule
 };

@@ -16,19 +16,23 @@ struct Settings {
   std::string master_address;  // host name or address of rank 0; empty: ranks meet on this host alone
   std::uint16_t master_port = 0;
 
-  // Admission. Empty: only processes of the same user on the same host may join.
+  // Admission: who holds it may join. Empty: only processes of the same user on the same host may, or, with a Store,
+  // whoever can read that, where rank 0 puts one.
   std::string secret;
 
   // Waiting.
-  std::chrono::milliseconds timeout{600'000};        // a peer that is alive but has not entered the call
+  std::chrono::milliseconds timeout{600'000};        // a peer, or a GPU, that has not come to the call
   std::chrono::milliseconds connect_timeout{5'000};  // a peer that cannot be reached, once it is known to exist
   std::chrono::milliseconds join_timeout{60'000};    // all ranks starting up
-  std::chrono::milliseconds warn_after{10'000};      // first warning about a peer that has not entered the call
+  std::chrono::milliseconds warn_after{10'000};      // after which a wait in a call is told on stderr, once
+  // Who is silent for 3 times connect_timeout is lost: unreachable, or stopped, as by a debugger.
 
   // Network. Nothing listens wider than asked: `interface` is a name ("eth0") or an address; empty means the loopback
   // for ranks that meet on one host, and the interface that reaches the master otherwise.
   std::string interface;
-  std::uint16_t port_first = 0;  // ports to listen on, [port_first, port_last]; 0: the system chooses
+  // Ports to listen on, [port_first, port_last]; 0: the system chooses. Rank 0, where it waits at master_address,
+  // listens at master_port alone.
+  std::uint16_t port_first = 0;
   std::uint16_t port_last = 0;
 
   // "auto": shared memory between ranks of one host; between hosts RDMA verbs where both have a port to use, else TCP.

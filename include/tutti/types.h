@@ -23,13 +23,14 @@ struct bfloat16 {
 enum class DType : std::uint8_t { float32, float64, float16, bfloat16, int8, uint8, int32, uint32, int64, uint64 };
 
 // How elements are combined. Signed integers are combined as unsigned ones (wrap-around). `avg` divides the sum by the
-// number of leaves: for floating-point types by one IEEE division in the accumulation type, for integers truncating
+// number of ranks: for floating-point types by one IEEE division in the accumulation type, for integers truncating
 // toward zero. A NaN wins min and max, and -0 < +0.
 enum class Op : std::uint8_t { sum, prod, min, max, avg };
 
 // The order in which contributions may be combined. `canonical` is the pairwise tree T of the design page: the same
 // bits whatever the algorithm, transport, message size or placement. `any` admits algorithms that cannot keep it
-// (ring): each contribution still exactly once, and the same bits from run to run.
+// (ring): each contribution still exactly once, and the same bits from run to run as long as call, ranks, hosts and
+// table are the same.
 enum class Order : std::uint8_t { canonical, any };
 
 enum class Collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
@@ -48,8 +49,8 @@ enum class Algorithm : std::uint8_t {
   hierarchical,
 };
 
-// Where a buffer lies. `automatic`: wherever the driver says, which is asked about each buffer of
-// each call.
+// Where a buffer lies. `automatic`: wherever the driver says, which is asked about each buffer of each call; in a build
+// without CUDA, and in a process without a driver, in host memory.
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
 std::size_t size_of(DType dtype);               // bytes of one element

@@ -45,7 +45,7 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-// A value. Its rules keep the canonical order, but for calls that allow any, so no table can change a result.
+// A value. Its rules keep the canonical order, but for calls that allow any: no table changes the bits of the others.
 struct ChoiceTable {
   std::vector<Rule> rules;
   CostModel model;  // what they were made from; nothing at run time depends on it

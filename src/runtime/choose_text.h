@@ -14,8 +14,8 @@
 //                         algorithm, bytes of a chunk. The first rule that holds decides
 //
 // Sizes take K, M and G, powers of 1024. * is any number of ranks, hosts or bytes, and of a chunk the algorithm's
-// default. The sizes of one kind ascend. Everything but the first line may lack: parameters are then the built-in ones,
-// and so are the rules where none of these holds.
+// default. The sizes of one kind ascend. Everything but the first line may be missing: parameters are then the built-in
+// ones, and so are the rules where none of these holds.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The environment, read once and turned into Settings. env.cc is the only file of the project that reads it.
+// The environment, read once and turned into Settings. env.cc is the only file of src/ that reads it, but for what is
+// CUDA's (cuda/stream.cc: CUDA_LAUNCH_BLOCKING). Of tools/, launch.cc looks whether what it sets is there.
 //
 // Ours (each overrides what a launcher says):
 //
@@ -7,10 +8,10 @@
 //   TUTTI_SECRET             only who knows it may join; else
 //   TUTTI_SECRET_FILE        a file that holds it, mode 0600 or stricter; else ~/.config/tutti/secret, likewise
 //   TUTTI_TIMEOUT            seconds that a call waits for a peer which is alive (600)
-//   TUTTI_CONNECT_TIMEOUT    seconds that reaching a peer may take (5), and 12 times that its answer
+//   TUTTI_CONNECT_TIMEOUT    seconds that reaching a peer may take (5), 12 times that its answer, 3 times its silence
 //   TUTTI_JOIN_TIMEOUT       seconds that all ranks may take to start (60)
 //   TUTTI_INTERFACE          name or address of the interface to listen on
-//   TUTTI_PORTS              first-last, the ports to listen on
+//   TUTTI_PORTS              first-last, the ports to listen on; not for rank 0 where it waits at host:port
 //   TUTTI_TRANSPORT          auto, shm, tcp or verbs
 //   TUTTI_VERBS_DEVICE       the RDMA device to use, or device:port
 //   TUTTI_VERBS_GID          the index of its GID to use
@@ -20,8 +21,7 @@
 //
 //   tutti run                TUTTI_RANK TUTTI_SIZE TUTTI_MASTER
 //   torchrun                 RANK WORLD_SIZE MASTER_ADDR MASTER_PORT (+ 1 when TORCHELASTIC_USE_AGENT_STORE is True:
-//   the agent
-//                            itself listens at MASTER_PORT)
+//                            the agent itself listens at MASTER_PORT)
 //   Open MPI                 OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE; several hosts need TUTTI_MASTER
 //   MPICH, Intel MPI         PMI_RANK PMI_SIZE; several hosts need TUTTI_MASTER
 //   Slurm                    SLURM_PROCID SLURM_NTASKS; the first host of the step, a port made from the job's number

@@ -75,7 +75,7 @@ Subcommand add_run(CLI::App& app) {
   run->add_option(
          "--bind", options->bind,
          "core: each rank on a core of its own, next to its neighbours; where there are too few, on a hardware "
-         "thread each, then round and round. none: where the system puts them. Unless said: core if there are a "
+         "thread each, or else several on a core. none: where the system puts them. Unless said: core if there are a "
          "core for each of several ranks and no affinity narrower than the container's, else none")
       ->check(CLI::IsMember({"none", "core"}));
   run->add_flag("--tag", options->tag, "begin each line of output with its rank");

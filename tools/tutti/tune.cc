@@ -1,5 +1,5 @@
-// tutti tune: measures what messages and reductions cost here, predicts every algorithm from its schedules, writes the
-// table that follows, and holds the predictions against the clock.
+// tutti tune: measures what messages and reductions cost here, predicts every algorithm from its schedules, writes a
+// table of which algorithm to use when, and holds the predictions against the clock.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -250,7 +250,7 @@ int run(const Options& options) {
 
 Subcommand add_tune(CLI::App& app) {
   CLI::App* parser = app.add_subcommand(
-      "tune", "Measure this machine's links, write the table of algorithms that follows, and check it");
+      "tune", "Measure this machine's links, write a table of which algorithm to use when, and check its predictions");
   auto options = std::make_shared<Options>();
   parser->add_option("-n,--ranks", options->ranks, "ranks to start here, for the check")
       ->check(whole_number(2, 64))
