@@ -3,7 +3,7 @@
 set -euo pipefail
 out=$(mktemp -d)
 trap 'rm -r "$out"' EXIT
-gpu() { "$1/bench/gpu" "$out" --tutti "$2" --no-tests --out "$out/gpu.md" "${@:3}" >"$out/said" 2>"$out/errors"; }
+gpu() { "$1/bench/gpu" "$out" --tutti "$2" --only bench --out "$out/gpu.md" "${@:3}" >"$out/said" 2>"$out/errors"; }
 
 gpu "$1" "$2" --max 512 --min-kernels 64 --target-from 64 --rounds 1 --iterations 1
 grep -q '^Machine: pretended GPU 0 (1 usable)' "$out/gpu.md"
