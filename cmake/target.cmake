@@ -25,6 +25,29 @@ function(tutti_library name)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_USES} PRIVATE tutti_build)
 endfunction()
 
+set(TUTTI_TEST_OPTIONS -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+if(TUTTI_SANITIZE)
+  set(TUTTI_TEST_OPTIONS -O0)
+endif()
+
+# How the code of tests is compiled: what it does itself is short, and optimising it much takes longer. GCC 12 then warns of
+# overflows in std::string that there are not (its bug 105651).
+function(tutti_compile_as_test target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${target} PRIVATE GTest::gtest tutti_build)
+  target_compile_options(${target} PRIVATE ${TUTTI_TEST_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM tutti_gtest)
+endfunction()
+
+# tutti_test_part(NAME SOURCES ... USES targets...): what several test programs have in common, compiled once. They list
+# tutti_NAME in USES.
+function(tutti_test_part name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(tutti_${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(tutti_${name} PRIVATE ${ARG_USES})
+  tutti_compile_as_test(tutti_${name})
+endfunction()
+
 # tutti_test(NAME SOURCES ... USES targets... LABELS ... PREFIX ...): one GoogleTest program, each case a ctest test, whose
 # name begins with the prefix.
 function(tutti_test name)
@@ -36,10 +59,7 @@ function(tutti_test name)
     endif()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest GTest::gtest_main tutti_build)
-  if(TUTTI_SANITIZE)  # what a test itself does is short: optimising it takes longer, half the time of these files
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
+  tutti_compile_as_test(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
