@@ -20,9 +20,11 @@ Location location_of(const void* pointer) {
                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   void* values[] = {&type, &managed, &device};
   const CUresult result = found->pointer_get_attributes(3, wanted, values, reinterpret_cast<CUdeviceptr>(pointer));
-  // A driver that was never started, or has gone at the end of the process, has nothing to point to.
-  if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_INVALID_VALUE)
-    return {};
+  // A driver that was never started, or has gone at the end of the process, has nothing to point to; and of what is not
+  // CUDA's its documentation says two things, of which one is an error.
+  for (const CUresult of_others :
+       {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_CONTEXT})
+    if (result == of_others) return {};
   if (result != CUDA_SUCCESS)
     throw Error(ErrorCode::system, "CUDA: the driver does not say what memory a pointer points to: error " +
                                        std::to_string(result) + ", as it has failed before");

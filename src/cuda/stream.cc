@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "cuda/check.h"
 #include "cuda/driver.h"
@@ -41,6 +42,7 @@ int current_device() {
 }
 
 int device_of(Stream stream) {
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
 #if CUDART_VERSION >= 12080
   int device = -1;
   check(cudaStreamGetDevice(stream, &device));
@@ -128,18 +130,27 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream
   if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
+// Said to be of the device, managed memory is copied by it wherever its pages are; else it may be the host that copies,
+// and the call that waits.
+
 void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
-               std::size_t row_bytes, std::size_t rows, Stream stream) {
+               std::size_t row_bytes, std::size_t rows, Direction direction, Stream stream) {
+  const cudaMemcpyKind kind = direction == Direction::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
   if (row_bytes == 0 || rows == 0) return;
   if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes))
-    return copy(to, from, row_bytes * rows, stream);
+    return check(cudaMemcpyAsync(to, from, row_bytes * rows, kind, stream));
   constexpr std::size_t kLargestPitch = 0x7fffffff;
   if (std::max(to_stride, from_stride) > kLargestPitch) {
     for (std::size_t row = 0; row < rows; ++row)
-      copy(to + row * to_stride, from + row * from_stride, row_bytes, stream);
+      check(cudaMemcpyAsync(to + row * to_stride, from + row * from_stride, row_bytes, kind, stream));
     return;
   }
-  check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault, stream));
+  check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, row_bytes, rows, kind, stream));
+}
+
+bool launches_block() {
+  const char* const value = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return value != nullptr && std::atoi(value) != 0;
 }
 
 bool is_capturing(Stream stream) {

@@ -83,12 +83,18 @@ class Event {
   CUevent_st* event_ = nullptr;
 };
 
-// to[0, bytes) = from[0, bytes) on `stream`; either is memory of a device, or pinned, or managed. Returns at once.
+// to[0, bytes) = from[0, bytes) on `stream`; either is memory of a device, or pinned, or managed. Returns at once,
+// unless both are the host's.
 void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream);
 
-// The same of `rows` rows of `row_bytes` each, that begin `to_stride` and `from_stride` bytes apart.
+// `rows` rows of `row_bytes` each, that begin `to_stride` and `from_stride` bytes apart, between memory of a device, or
+// managed, and pinned memory. Returns at once.
+enum class Direction { to_device, from_device };
 void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
-               std::size_t row_bytes, std::size_t rows, Stream stream);
+               std::size_t row_bytes, std::size_t rows, Direction direction, Stream stream);
+
+// Whether CUDA was told to return from a launch only when it is done (CUDA_LAUNCH_BLOCKING=1).
+bool launches_block();
 
 // Whether what is put on `stream` is being recorded into a graph, and not run.
 bool is_capturing(Stream stream);

@@ -56,12 +56,15 @@ void Event::record(Stream) { refuse(); }
 bool Event::is_done() const { refuse(); }
 void Event::hold(Stream) const { refuse(); }
 void copy(std::byte*, const std::byte*, std::size_t, Stream) { refuse(); }
-void copy_rows(std::byte*, std::size_t, const std::byte*, std::size_t, std::size_t, std::size_t, Stream) { refuse(); }
+void copy_rows(std::byte*, std::size_t, const std::byte*, std::size_t, std::size_t, std::size_t, Direction, Stream) {
+  refuse();
+}
 Stopwatch::Stopwatch(int device) : device_(device) { refuse(); }
 Stopwatch::~Stopwatch() = default;
 void Stopwatch::start(Stream) { refuse(); }
 void Stopwatch::stop(Stream) { refuse(); }
 double Stopwatch::us() const { refuse(); }
+bool launches_block() { return false; }
 bool is_capturing(Stream) { refuse(); }
 Semaphore::Semaphore(int device) : memory_(device, 0) { refuse(); }
 Semaphore::~Semaphore() = default;

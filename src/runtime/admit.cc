@@ -150,15 +150,18 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Job
   Staging& staging = *staging_;
   const Job::Lock::Break unlocked(lock);
   request.passage = std::make_unique<Passage>(staging, plan, sides.in, sides.out, on);
-  if (!job_->goes_ahead()) return;
-  // Where that fails the call is made all the same, to be given up as others are: some of it is on the device.
+}
+
+// Where that fails the call is given up as others are: some of it is on the device.
+void Group::put(Request& request, Job::Lock& lock) {
+  const Job::Lock::Break unlocked(lock);
   try {
-    request.passage->go_ahead();
+    request.passage->put();
     return;
   } catch (const Error& error) {
     abort({error.code, -1, error.what()});
-  } catch (const std::bad_alloc&) {
-    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
+  } catch (const std::exception& error) {
+    abort({ErrorCode::system, -1, name_of(rank_) + ": " + error.what()});
   }
   request.refused = true;
 }
@@ -187,12 +190,13 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
 }
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  if (stream != nullptr && job_->goes_ahead()) {
-    const auto request = start(ask, input, output, stream);
+  const Sides sides = look_at(ask, input, output, stream);
+  if (job_->goes_ahead() && (stream != nullptr || sides.staged())) {
+    const auto request = start(ask, sides, input, output, stream);
+    if (stream == nullptr) return wait(*request);
     if (request->refused) throw Error(*request->error);
     return;
   }
-  const Sides sides = look_at(ask, input, output, stream);
   Request request;
   Job::Lock lock(*job_);
   admit(request, ask, sides, input, output, stream, lock);
@@ -218,21 +222,30 @@ void Group::hold_behind(Request& request) {
 }
 
 std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  const Sides sides = look_at(ask, input, output, stream);
+  return start(ask, look_at(ask, input, output, stream), input, output, stream);
+}
+
+std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+                                      void* stream) {
   auto request = std::make_shared<Request>();
   Job::Lock lock(*job_);
-  // What is on the device already waits there for the host: somebody is to drive it, whatever the caller does
-  // meanwhile.
+  // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
+  // and be it the rest that it has yet to put there.
   const bool ahead = job_->goes_ahead() && (stream != nullptr || sides.staged());
   Progress* const progress = ahead ? &job_->progress() : nullptr;
   admit(*request, ask, sides, input, output, stream, lock);
   request->group = shared_from_this();
   try {
+    if (ahead) request->passage->go_ahead();
     queue_.push_back(request.get());
+    if (ahead) {
+      was_driven_ = request->driven = true;
+      ++driven_;
+      progress->drive(request);
+      put(*request, lock);
+    }
     const FloatEnvironment environment;
     advance();
-    is_driven_ = is_driven_ || ahead;
-    if (ahead && !request->refused) progress->drive(request);
     if (!request->refused && (ahead || stream == nullptr)) return request;
     drive(*request, lock);
   } catch (...) {
@@ -244,7 +257,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
 }
 
 void Group::drain() {
-  if (is_driven_) job_->progress().drain(*this);
+  if (was_driven_) job_->progress().drain(*this);
 }
 
 bool Group::test(Request& request) {

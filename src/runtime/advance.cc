@@ -96,6 +96,7 @@ void Group::finish(Request& request) {
   on_device(request, true);
   if (request.error) request.attendance.reset();
   request.over = true;
+  if (request.driven) --driven_;
   if (request.passage != nullptr) request.passage->let_go();
   if (request.sleeps) job_->wake();
 }
@@ -151,6 +152,7 @@ bool Group::is_quiet(Request& request) try {
   if (request.attendance != nullptr && !request.attendance->withdraw()) return false;
   if (request.passage == nullptr) return true;
   const Passage& passage = *request.passage;
+  if (!passage.is_put()) return false;
   const auto [in, out] = passage.lanes();
   return (passage.has_fetched() || failure_of_device(passage, in->device) != nullptr) &&
          (passage.has_delivered() || failure_of_device(passage, out->device) != nullptr);
@@ -195,6 +197,8 @@ void Group::forget(Request& request) {
   abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
   if (request.passage != nullptr) request.passage->let_go();
+  if (request.driven) --driven_;
+  request.over = true;
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
 }

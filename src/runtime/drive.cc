@@ -54,6 +54,7 @@ void Group::drive(Request& request, Job::Lock& lock) {
     const Pause pause = patience.next(looked);
     if (looked) {
       watch(patience.now());
+      job_->watch_driven(patience.now());
       job_->advance_all();
       lock.breathe();
       if (request.over || moves() != seen) continue;
@@ -119,6 +120,11 @@ void Group::watch(Patience::Clock::time_point now) {
     std::fprintf(stderr, "tutti: rank %d: still waiting: %s after %s\n", rank_, standing_of(peer).c_str(),
                  seconds(waited).c_str());
   }
+}
+
+// Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all.
+void Group::watch_driven(Patience::Clock::time_point now) {
+  if (driven_ > 0) watch(now);
 }
 
 void Group::watch_device() {

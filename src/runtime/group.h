@@ -54,6 +54,7 @@ class Request {
   bool let_go = false;        // since it was given up
   bool over = false;
   bool sleeps = false;  // somebody sleeps until it is over
+  bool driven = false;  // by the job's thread
   std::optional<Error> error;
   std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
 };
@@ -92,6 +93,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   // Under the engine's lock.
   void advance();
+  void watch_driven(Patience::Clock::time_point now);  // calls that the job's thread drives, once their turn comes
   std::uint64_t moves() const { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
@@ -105,6 +107,8 @@ class Group : public std::enable_shared_from_this<Group> {
   void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
              Job::Lock& lock);
   void make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock);
+  void put(Request& request, Job::Lock& lock);
+  std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
   Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask, bool packed);
   void make_ready(const Plan& plan);
@@ -155,7 +159,8 @@ class Group : public std::enable_shared_from_this<Group> {
   const Plan* last_plan_ = nullptr;
   Ask last_ask_;  // that it is for
   bool last_packed_ = false;
-  bool is_driven_ = false;            // the job's thread drives calls of it
+  bool was_driven_ = false;           // the job's thread has had calls of it
+  int driven_ = 0;                    // those that are not over
   const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
   Request* current_ = nullptr;
   std::deque<Request*> queue_;

@@ -1,15 +1,15 @@
 #include "runtime/job.h"
 
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdio>
 #include <map>
 #include <numeric>
 
 #include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "runtime/choose_text.h"
 #include "runtime/env.h"
 #include "runtime/group.h"
@@ -38,38 +38,7 @@ Announcement table_to_announce(const Settings& settings) {
   }
 }
 
-bool is_set(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && std::atoi(value) != 0;
-}
-
 }  // namespace
-
-// --- memory
-// -------------------------------------------------------------------------------------------------------------
-
-SymmetricMemory::SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes)
-    : segment_(std::move(segment)), bytes_(bytes) {
-  const std::size_t pages = std::max<std::size_t>((bytes + 4095) / 4096 * 4096, 4096);
-  if (segment_ != nullptr) {
-    offset_ = segment_->allocate(pages);
-    data_ = segment_->base() + offset_;
-  } else {
-    void* at = ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw Error(ErrorCode::system, "no memory for " + std::to_string(bytes) + " bytes");
-    data_ = static_cast<std::byte*>(at);
-  }
-}
-
-SymmetricMemory::~SymmetricMemory() {
-  registration_.reset();
-  const std::size_t pages = std::max<std::size_t>((bytes_ + 4095) / 4096 * 4096, 4096);
-  if (segment_ != nullptr) {
-    segment_->free(offset_, pages);
-  } else {
-    ::munmap(data_, pages);
-  }
-}
 
 // --- joining
 // ------------------------------------------------------------------------------------------------------------
@@ -77,7 +46,7 @@ SymmetricMemory::~SymmetricMemory() {
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place)
     : settings_(settings),
       is_threads_(place != nullptr),
-      goes_ahead_(!is_threads_ && settings.size > 1 && !is_set("CUDA_LAUNCH_BLOCKING")),
+      goes_ahead_(!is_threads_ && settings.size > 1 && !cuda::launches_block()),
       place_(is_threads_ ? std::move(place) : std::make_shared<MeetingPlace>()),
       left_(std::make_unique<std::atomic<bool>[]>(settings.size)) {
   if (hub != nullptr) inproc_ = std::make_unique<inproc::Transport>(std::move(hub), sleeper_);
@@ -92,6 +61,7 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   if (!is_transport(settings.transport))
     throw Error(ErrorCode::invalid_argument,
                 "transport \"" + settings.transport + "\": must be auto, shm, tcp or verbs");
+  verbs::Wish::parse(settings.verbs_device, settings.verbs_gid);  // what is malformed is refused, wanted or not
   std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(place)));
   Announcement announcement = table_to_announce(settings);
   announcement.no_verbs = job->open_verbs();
@@ -125,13 +95,19 @@ std::string Job::open_verbs() try {
   return std::string(error.what()).substr(0, kMostReason);
 }
 
-// Which peers are reached by verbs: all or none when told so; else those of other hosts that can, as this rank can.
+// Which peers are reached by verbs: all or none when told so; else those of other hosts that can, as this rank can. Who
+// named a device is to know if it is not used.
 void Job::find_fabric() {
   by_verbs_.assign(settings_.size, false);
+  const bool is_alone = std::ranges::all_of(host_, [this](int host) { return host == host_[rank()]; });
   for (const Member& member : control_->members()) {
     if (settings_.transport == "verbs" && settings_.size > 1 && !member.no_verbs.empty())
       throw Error(ErrorCode::system,
                   "transport verbs: rank " + std::to_string(member.rank) + " cannot use it: " + member.no_verbs);
+    if (settings_.transport == "auto" && !settings_.verbs_device.empty() && member.rank == rank() &&
+        !member.no_verbs.empty() && !is_alone)
+      std::fprintf(stderr, "tutti: rank %d: goes without RDMA, though TUTTI_VERBS_DEVICE asks for %s: %s\n", rank(),
+                   settings_.verbs_device.c_str(), member.no_verbs.c_str());
     by_verbs_[member.rank] = verbs_ != nullptr && member.no_verbs.empty() && host_[member.rank] != host_[rank()];
   }
   if (std::find(by_verbs_.begin(), by_verbs_.end(), true) == by_verbs_.end()) verbs_.reset();
@@ -278,6 +254,10 @@ void Job::remove(Group& group) {
 // The set of groups changes only under the engine's lock, so it can be walked without the other one.
 void Job::advance_all() {
   for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i]->advance();
+}
+
+void Job::watch_driven(std::chrono::steady_clock::time_point now) {
+  for (Group* group : groups_) group->watch_driven(now);
 }
 
 std::uint64_t Job::moves() const {

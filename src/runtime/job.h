@@ -18,6 +18,7 @@
 #include "runtime/control.h"
 #include "runtime/meeting.h"
 #include "runtime/progress.h"
+#include "runtime/symmetric_memory.h"
 #include "transport/inproc/hub.h"
 #include "transport/inproc/transport.h"
 #include "transport/shm/transport.h"
@@ -31,28 +32,6 @@ namespace tutti::runtime {
 
 class Group;
 class Request;
-
-// Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory. Registered
-// where the job has RDMA.
-class SymmetricMemory {
- public:
-  SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes);  // plain memory without a segment
-  ~SymmetricMemory();
-  SymmetricMemory(const SymmetricMemory&) = delete;
-  SymmetricMemory& operator=(const SymmetricMemory&) = delete;
-  std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-  void register_with(verbs::Registry& registry) {
-    if (bytes_ > 0) registration_ = registry.add(data_, bytes_);
-  }
-
- private:
-  std::shared_ptr<shm::Segment> segment_;
-  std::uint64_t offset_ = 0;
-  std::size_t bytes_;
-  std::byte* data_;
-  std::shared_ptr<void> registration_;
-};
 
 class Job {
  public:
@@ -143,7 +122,8 @@ class Job {
   };
   void add(Group& group);
   void remove(Group& group);
-  void advance_all();  // under the lock
+  void advance_all();                                            // under the lock
+  void watch_driven(std::chrono::steady_clock::time_point now);  // all communicators' calls; under the lock
   // Calls that wait for a device, which rings nobody: sleeps are short then. Under the lock.
   void watch_devices(int more) {
     on_devices_ += more;

@@ -86,6 +86,21 @@ Passage::Passage(Staging& staging, const Plan& plan, const Side& input, const Si
 }
 
 void Passage::go_ahead() {
+  take_numbers();
+  ahead_ = true;
+  putting_.store(true, std::memory_order_relaxed);
+}
+
+void Passage::take_numbers() {
+  before_ = staging_.number_parts(plan_.parts);
+  has_numbers_ = true;
+}
+
+void Passage::put() {
+  struct Putting {
+    std::atomic<bool>& on;
+    ~Putting() { on.store(false, std::memory_order_release); }
+  } putting{putting_};
   // They go with this thread: no other calls anything of CUDA's for this call.
   const auto ready = std::move(ready_);
   begin(ready);
@@ -98,8 +113,6 @@ void Passage::go_ahead() {
 
 // What the lanes wait for before the first part.
 void Passage::begin(const std::map<int, cuda::Event>& ready) {
-  begun_ = true;
-  before_ = staging_.number_parts(plan_.parts);
   const auto hold = [&](const cuda::Event& event, cuda::Stream already) {
     if (from_ != already) {
       const cuda::OnDevice here(in_.device);
@@ -123,7 +136,7 @@ void Passage::put_fetch(std::size_t part) {
     if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(from_);
     if (part >= Staging::kSlots && !delivers()) staging_.done.hold(from_, number(part - Staging::kSlots));
     cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
-                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, from_);
+                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, cuda::Direction::from_device, from_);
     ++fetches_put_;  // whatever follows: it is under way
     if (from_ != to_) in_.fetched[slot].record(from_);
   } else {
@@ -141,7 +154,7 @@ void Passage::put_delivery(std::size_t part) {
     const Plan& plan = plan_.part(part);
     cuda::copy_rows(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
                     staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows,
-                    to_);
+                    cuda::Direction::to_device, to_);
     ++deliveries_put_;
     if (plan_.parts > Staging::kSlots) out_.delivered[slot].record(to_);
   } else {
@@ -161,8 +174,11 @@ std::byte* Passage::output(std::size_t part) {
 }
 
 bool Passage::fetch(std::size_t part) {
-  if (!begun_) begin(ready_);
-  while (fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
+  if (!has_numbers_) {
+    take_numbers();
+    begin(ready_);
+  }
+  while (!ahead_ && fetches_put_ < std::min(plan_.parts, part + Staging::kSlots)) put_fetch(fetches_put_);
   if (!staging_.fetched.has(number(part))) return false;
   if (fetches() || !is_staged()) return true;
   // The part that had the slot before has left it.
@@ -181,10 +197,12 @@ void Passage::deliver(std::size_t part) {
                       staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows);
   }
   staging_.done.signal(number(part));
-  if (deliveries_put_ == part) put_delivery(part);
+  if (!ahead_) put_delivery(part);
 }
 
-bool Passage::is_delivered() const { return !delivers() || has_delivered(); }
+bool Passage::is_delivered() const {
+  return !delivers() || (ahead_ ? staging_.delivered.has(number(plan_.parts - 1)) : has_delivered());
+}
 
 Guest Passage::guest(const Tag& tag) {
   Guest guest{.tag = tag};
@@ -198,7 +216,7 @@ Guest Passage::guest(const Tag& tag) {
 }
 
 void Passage::let_go() noexcept {
-  if (begun_) staging_.done.signal(number(plan_.parts - 1));
+  if (has_numbers_) staging_.done.signal(number(plan_.parts - 1));
 }
 
 }  // namespace tutti::runtime

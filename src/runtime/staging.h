@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -92,21 +93,24 @@ struct Side {
 // One call's way: what must have happened before it, its parts through the slots, and what waits for it. Ordered on a
 // stream if one is given; else after whatever its devices' default streams were given before.
 //
-// A call that goes ahead is put on the device whole, when it is made: each copy to the device waits for the word of the
-// host, and so do the copies from it that need a slot that is not free yet. From then on the call is semaphores alone,
-// so no thread that drives it can be held up in CUDA by whatever else the process does there. All is put there in an
-// order in which it could be done one after the other, for a device that has one queue for all streams. Where ranks are
-// threads, one rank's copies, waiting for another's, would hold up what that rank does on the device before its call:
-// there each copy is put on the device when it can be done.
+// A call that goes ahead is put on the device whole, by the thread that makes it: each copy to the device waits for the
+// word of the host, and so do the copies from it that need a slot that is not free yet. To whoever drives it the call
+// is semaphores alone, from the start: no such thread can be held up in CUDA by whatever else the process does there,
+// not even by what holds up the thread that is still putting it there. All is put there in an order in which it could
+// be done one after the other, for a device that has one queue for all streams. Where ranks are threads, one rank's
+// copies, waiting for another's, would hold up what that rank does on the device before its call: there each copy is
+// put on the device when it can be done.
 class Passage {
  public:
   // Moves nothing; the staging has room. Throws Error{system, unsupported}.
   Passage(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
 
-  // Puts all of it on the device; what comes on the stream waits until it is delivered. May block as long as what was
-  // put there before is not done. Throws Error{system}, with some of it there: then let_go(), and it is over when
-  // is_quiet().
+  // Before it is driven: it goes ahead.
   void go_ahead();
+  // Then puts all of it on the device, while it is driven; what comes on the stream waits until it is delivered. May
+  // block as long as what was put there before, or some of this, is not done. Throws Error{system}, with some of it
+  // there.
+  void put();
 
   // True once this part is where input() says. In ascending order, each after deliver() of the one before.
   bool fetch(std::size_t part);
@@ -124,7 +128,9 @@ class Passage {
 
   // The call is over, well or not: the device goes on with all that it was given.
   void let_go() noexcept;
-  // After that: whether no copy from the device is under way any more, and none to it.
+  // After that: whether nothing more is put on the device; and then, whether no copy from it is under way any more, and
+  // none to it.
+  bool is_put() const { return !putting_.load(std::memory_order_acquire); }
   bool has_fetched() const { return fetches_put_ == 0 || staging_.fetched.has(number(fetches_put_ - 1)); }
   bool has_delivered() const { return deliveries_put_ == 0 || staging_.delivered.has(number(deliveries_put_ - 1)); }
 
@@ -133,6 +139,7 @@ class Passage {
   bool fetches() const { return input_.staged && input_.moves; }     // by copies from the device
   bool delivers() const { return output_.staged && output_.moves; }  // by copies to it
   std::uint32_t number(std::size_t part) const { return before_ + static_cast<std::uint32_t>(part) + 1; }
+  void take_numbers();
   void begin(const std::map<int, cuda::Event>& ready);
   void put_fetch(std::size_t part);
   void put_delivery(std::size_t part);
@@ -147,7 +154,8 @@ class Passage {
   std::map<int, cuda::Event> ready_;  // by device: what must be done before the call touches that device's memory
   std::uint32_t before_ = 0;          // the number of the last part of the call before
   std::size_t fetches_put_ = 0, deliveries_put_ = 0;
-  bool begun_ = false;
+  bool has_numbers_ = false, ahead_ = false;
+  std::atomic<bool> putting_{false};  // the call goes ahead, and is not all there: the three above are that thread's
 };
 
 }  // namespace tutti::runtime

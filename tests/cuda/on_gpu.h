@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <span>
 #include <thread>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "cuda/stream.h"
 
 namespace tutti::cuda_test {
+
+// With few queues of the hardware one stream could wait for another. Before CUDA is started; the most there are.
+inline const int kManyQueues = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 class OnGpu : public testing::Test {
  protected:

@@ -1,6 +1,9 @@
 // Streams, events, copies and gates. Skipped where there is no GPU.
 #include "cuda/stream.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "cuda/on_gpu.h"
 #include "tutti/error.h"
 
@@ -126,10 +129,14 @@ TEST_F(CudaStream, RowsAreCopiedAndNothingBetweenThem) {
     }
     cuda::copy(there.data(), out.data(), kBytes, stream.get());
     cuda::copy_rows(there.data(), each.to_stride, source.data(), each.from_stride, each.row_bytes, each.rows,
-                    stream.get());
+                    cuda::Direction::to_device, stream.get());
+    const PinnedBytes back(kBytes, 100);
     cuda::copy(out.data(), there.data(), kBytes, stream.get());
+    cuda::copy_rows(back.data(), each.to_stride, there.data(), each.to_stride, each.row_bytes, each.rows,
+                    cuda::Direction::from_device, stream.get());
     finish(stream.get());
     EXPECT_TRUE(out.copy() == expected) << each.rows << " rows of " << each.row_bytes;
+    EXPECT_TRUE(back.copy() == expected) << each.rows << " rows of " << each.row_bytes << ", back";
   }
 }
 
@@ -146,8 +153,16 @@ TEST_F(CudaStream, KnowsWhetherItIsCaptured) {
 
 class CudaSemaphore : public OnGpu {};
 
+// Between pinned memory and pinned memory CUDA would copy before it returned.
 TEST_F(CudaSemaphore, HoldsAStreamUntilTheHostOpensItThatFar) {
-  const PinnedBytes source(64, 1), first(64), second(64);
+  const PinnedBytes source(64, 1), out(64);
+  const DeviceMemory first(device_, 64), second(device_, 64);
+  const auto has_come = [&](const DeviceMemory& memory) {
+    OwnStream reading(device_);
+    cuda::copy(out.data(), memory.data(), 64, reading.get());
+    finish(reading.get());
+    return out.holds(source);
+  };
   OwnStream stream(device_);
   Semaphore gate(device_);
   gate.hold(stream.get(), 1);
@@ -160,28 +175,42 @@ TEST_F(CudaSemaphore, HoldsAStreamUntilTheHostOpensItThatFar) {
   EXPECT_FALSE(copied.is_done());
   gate.signal(1);
   while (!copied.is_done()) wait_a_little();
-  EXPECT_TRUE(first.holds(source));
+  EXPECT_TRUE(has_come(first));
   wait_a_little();
   EXPECT_FALSE(is_idle(stream.get()));
   gate.signal(2);
   finish(stream.get());
-  EXPECT_TRUE(second.holds(source));
+  EXPECT_TRUE(has_come(second));
   gate.hold(stream.get(), 1);  // is open
   finish(stream.get());
 }
 
-// What the host wrote before is there.
+// What the host wrote before is there: a copy to the device reads when its turn comes, and not when it is asked for.
+// From memory that CUDA pinned itself, and from such as was pinned later.
 TEST_F(CudaSemaphore, WhatTheHostWroteBeforeItOpensIsCopied) {
-  const PinnedBytes source(1 << 16), out(1 << 16);
-  OwnStream stream(device_);
-  Semaphore gate(device_);
-  gate.hold(stream.get(), 1);
-  cuda::copy(out.data(), source.data(), out.size(), stream.get());
-  wait_a_little();
-  for (std::size_t i = 0; i < source.size(); ++i) source.data()[i] = std::byte{42};
-  gate.signal(1);
-  finish(stream.get());
-  EXPECT_TRUE(out.holds(source));
+  constexpr std::size_t kMost = 1 << 20;
+  const PinnedBytes pinned(kMost), out(kMost);
+  std::byte* const pages = static_cast<std::byte*>(std::aligned_alloc(4096, kMost));
+  {
+    const cuda::Pinned registered(device_, pages, kMost);
+    const DeviceMemory there(device_, kMost);
+    OwnStream stream(device_);
+    Semaphore gate(device_);
+    std::uint32_t opened = 0;
+    for (std::byte* const source : {pinned.data(), pages})
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{4000}, std::size_t{1} << 16, kMost}) {
+        std::fill_n(source, bytes, std::byte{0});
+        gate.hold(stream.get(), ++opened);
+        cuda::copy(there.data(), source, bytes, stream.get());
+        wait_a_little();
+        std::fill_n(source, bytes, std::byte{42});
+        gate.signal(opened);
+        cuda::copy(out.data(), there.data(), bytes, stream.get());
+        finish(stream.get());
+        EXPECT_EQ(std::count(out.data(), out.data() + bytes, std::byte{42}), static_cast<std::ptrdiff_t>(bytes));
+      }
+  }
+  std::free(pages);
 }
 
 TEST_F(CudaSemaphore, IsOpenedByAStreamWhenThatGetsThere) {

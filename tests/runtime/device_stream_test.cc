@@ -22,7 +22,16 @@ constexpr int kCalls = 300;
 Settings settings_of(const std::string& transport) {
   Settings settings;
   settings.transport = transport;
+  settings.timeout = 20s;
   return settings;
+}
+
+// A communicator's first call on memory of that kind makes what all have use of, which may wait for the device: not to
+// be made while that is held.
+void warm_up(Communicator& world, const DeviceBuffer& values) {
+  world.barrier();
+  world.all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum);
+  world.barrier();
 }
 
 TEST_P(OnStreams, RandomCallsOfThreadsOnRandomStreamsGiveTheBits) {
@@ -64,6 +73,7 @@ TEST_P(OnStreams, ACallComesAfterWhatItsStreamWasGiven) {
     const auto input = random_input(world.rank(), 1000, DType::int32);
     const DeviceBuffer source(MemoryKind::pinned, input), in(MemoryKind::device, 4000), out(MemoryKind::device, 4000);
     const OwnStream stream;
+    warm_up(world, out);
     {
       cuda::Semaphore gate(0);
       gate.hold(stream.get(), 1);
@@ -101,6 +111,7 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
     const DeviceBuffer values(MemoryKind::device, 4000);
     const OwnStream stream;
     cuda::Semaphore gate(0);
+    warm_up(world, values);
     if (world.rank() == 0) gate.hold(stream.get(), 1);
     if (world.rank() == 1) std::this_thread::sleep_for(300ms);  // so that rank 0 is the first to have waited too long
     Work work =
@@ -112,9 +123,36 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 9s) << "the device was waited for in vain";
   ASSERT_TRUE(thrown[0]);
   EXPECT_EQ(thrown[0]->code, ErrorCode::timeout);
-  EXPECT_NE(std::string(thrown[0]->what()).find("the GPU of rank 0 has not come to all_reduce #1"), std::string::npos)
+  EXPECT_NE(std::string(thrown[0]->what()).find("the GPU of rank 0 has not come to all_reduce #4"), std::string::npos)
       << thrown[0]->what();
   ASSERT_TRUE(thrown[1]);
+}
+
+// One thread drives them all, and waits for the first; the time of the others runs meanwhile.
+TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) {
+  Settings settings = settings_of(GetParam());
+  settings.timeout = 1s;
+  std::atomic<bool> given_up{false};
+  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+    std::vector<Communicator> some;
+    for (int i = 0; i < 4; ++i) some.push_back(world.split(0));
+    if (world.rank() == 1) {
+      while (!given_up) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    const DeviceBuffer values(MemoryKind::device, 4000);
+    const std::vector<OwnStream> streams(some.size());
+    std::vector<Work> works;
+    const auto begun = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < some.size(); ++i)
+      works.push_back(some[i].start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum,
+                                               {.stream = streams[i].get()}));
+    for (const OwnStream& stream : streams) stream.finish();
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 2500ms);
+    given_up = true;
+    for (Work& work : works) EXPECT_THROW(work.wait(), Error);
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
 // Its copies wait on the device from the start, and the device is waited for before the call is.

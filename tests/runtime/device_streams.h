@@ -50,7 +50,8 @@ class RandomCalls {
     }
   }
 
-  // Nothing is freed before all is over: that waits for the whole device, and so for what other ranks have held.
+  // Nothing is allocated once calls are made, and nothing is freed before all is over: that may wait for the whole
+  // device, and so for what other ranks have held.
   void run(Communicator& world) const {
     std::mt19937_64 dice(static_cast<std::uint64_t>(world.rank()) + 100);
     const std::vector<OwnStream> streams(3);
@@ -59,16 +60,27 @@ class RandomCalls {
       // Every third call finds all ranks on the device.
       const auto kind = [&] { return i % 3 == 0 ? MemoryKind::device : kMemoryKinds[dice() % 4]; };
       const MemoryKind in = kind(), out = kind();
-      Flown next{std::make_unique<Buffers>(shapes_[i], world.rank(), ranks_, in, out, dice() % 2 == 0), nullptr};
-      const bool on_host = in == MemoryKind::host || out == MemoryKind::host;
-      if (dice() % 3 == 0) {
-        call(world, shapes_[i], next.buffers->in(), next.buffers->out());
-      } else {
-        const OwnStream& stream = streams[dice() % streams.size()];
-        call(world, shapes_[i], next.buffers->in(), next.buffers->out(), {.stream = stream.get()});
-        if (!on_host) next.copy_behind(stream, output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype));
+      Flown next{std::make_unique<Buffers>(shapes_[i], world.rank(), ranks_, in, out, dice() % 2 == 0)};
+      if (dice() % 3 != 0) {
+        next.on = &streams[dice() % streams.size()];
+        const std::size_t bytes = output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype);
+        if (in != MemoryKind::host && out != MemoryKind::host)
+          next.copy = std::make_unique<DeviceBuffer>(MemoryKind::device, bytes);
       }
       flown.push_back(std::move(next));
+    }
+    world.barrier();
+    for (std::size_t i = 0; i < shapes_.size(); ++i) {
+      const Flown& each = flown[i];
+      if (each.on == nullptr) {
+        call(world, shapes_[i], each.buffers->in(), each.buffers->out());
+        continue;
+      }
+      call(world, shapes_[i], each.buffers->in(), each.buffers->out(), {.stream = each.on->get()});
+      if (each.copy != nullptr)
+        cuda::check(cudaMemcpyAsync(each.copy->data(), each.buffers->out(),
+                                    output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype), cudaMemcpyDefault,
+                                    each.on->get()));
     }
     for (const OwnStream& stream : streams) stream.finish();
     for (std::size_t i = 0; i < flown.size(); ++i) {
@@ -82,11 +94,8 @@ class RandomCalls {
  private:
   struct Flown {
     std::unique_ptr<Buffers> buffers;
-    std::unique_ptr<DeviceBuffer> copy;
-    void copy_behind(const OwnStream& stream, std::size_t bytes) {
-      copy = std::make_unique<DeviceBuffer>(MemoryKind::device, bytes);
-      cuda::check(cudaMemcpyAsync(copy->data(), buffers->out(), bytes, cudaMemcpyDefault, stream.get()));
-    }
+    const OwnStream* on = nullptr;
+    std::unique_ptr<DeviceBuffer> copy;  // of the output, behind the call
   };
   int ranks_;
   std::vector<Shape> shapes_;

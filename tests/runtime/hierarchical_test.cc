@@ -119,6 +119,17 @@ TEST_F(OnTwoHosts, AllReduceSendsBetweenThemWhatItsScheduleSays) {
   }));
 }
 
+TEST_F(OnTwoHosts, WhoNamesARdmaDeviceIsToldThatItIsNotUsed) {
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(run_on_hosts({{0}, {1}}, [](Communicator& world) { world.barrier(); }, {.verbs_device = "no_such"}));
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const std::string rank : {"0", "1"})
+    EXPECT_NE(
+        said.find("tutti: rank " + rank + ": goes without RDMA, though TUTTI_VERBS_DEVICE asks for no_such: this"),
+        std::string::npos)
+        << said;
+}
+
 TEST_F(OnTwoHosts, AFailureOnOneOfThemFailsTheRun) {
   EXPECT_FALSE(run_on_hosts({{0}, {1}}, [](Communicator& world) {
     if (world.rank() == 1) throw std::runtime_error("meant to fail: this line belongs to a test that passes");

@@ -54,11 +54,12 @@ void connect_hosts(int host, pid_t other, const Pipe& entered, const Pipe& conne
   run_command("ip link set veth0 up");
 }
 
-void run_ranks(const std::vector<int>& ranks, int size, const std::function<void(Communicator&)>& body) {
+void run_ranks(const std::vector<int>& ranks, int size, const std::function<void(Communicator&)>& body,
+               const Settings& common) {
   std::vector<std::thread> threads;
   for (int rank : ranks)
     threads.emplace_back([&, rank] {
-      Settings settings;
+      Settings settings = common;
       settings.rank = rank;
       settings.size = size;
       settings.master_address = kAddresses[0];
@@ -109,7 +110,8 @@ bool can_make_hosts() {
   return ended_well(process);
 }
 
-bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::function<void(Communicator&)>& body) {
+bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::function<void(Communicator&)>& body,
+                  const Settings& common) {
   const int size = static_cast<int>(ranks[0].size() + ranks[1].size());
   Pipe entered{}, connected{};
   if (::pipe(entered.data()) != 0 || ::pipe(connected.data()) != 0) return false;
@@ -121,7 +123,7 @@ bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::functio
       ::close(host == 0 ? connected[0] : connected[1]);
       enter_new_namespace();
       connect_hosts(host, processes[1], entered, connected);
-      run_ranks(ranks[host], size, body);
+      run_ranks(ranks[host], size, body, common);
     });
   for (const Pipe& pipe : {entered, connected})
     for (int end : pipe) ::close(end);

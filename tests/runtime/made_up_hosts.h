@@ -16,10 +16,11 @@ inline constexpr int kMadeUpHosts = 2;
 // Whether this process may make network namespaces, and interfaces in them.
 bool can_make_hosts();
 
-// Runs body(communicator) for every rank, ranks[h] being those of host h and rank 0 on host 0; expectations may be used
-// in it. Returns whether all of them, on both hosts, ended without an error and without a failure. Requires that this
-// process has one thread.
-bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::function<void(Communicator&)>& body);
+// Runs body(communicator) for every rank, all with these settings, ranks[h] being those of host h and rank 0 on host 0;
+// expectations may be used in it. Returns whether all of them, on both hosts, ended without an error and without a
+// failure. Requires that this process has one thread.
+bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::function<void(Communicator&)>& body,
+                  const Settings& common = {});
 
 // Within body: the bytes that this host has sent so far to the other, headers and acknowledgements included.
 std::size_t bytes_sent_by_host();

@@ -66,12 +66,16 @@ cudaError_t copy(const Rows& to, const Rows& from, cudaMemcpyKind kind, Stream& 
   };
   if (const auto error = refused(stream, check)) return *error;
   if (!is_of_kind(to.data, from.data, kind)) return cudaErrorInvalidMemcpyDirection;
-  return enqueue(Call::copy, stream, [=] {
+  const cudaError_t error = enqueue(Call::copy, stream, [=] {
     check();  // as a whole: of a copy that fails nothing is done
     const Region *to_region = nullptr, *from_region = nullptr;
     for (std::size_t i = 0; i < to.rows; ++i)
       std::memcpy(to.alias_of(i, reach, to_region), from.alias_of(i, reach, from_region), to.row_bytes);
   });
+  // CUDA's reference, "API synchronization behavior": between host memory and host memory it has copied when it
+  // returns.
+  if (!on_a_device(to.data) && !on_a_device(from.data)) stream.finish();
+  return error;
 }
 
 cudaError_t fill(void* to, int value, std::size_t bytes, Stream& stream) {

@@ -1,4 +1,5 @@
 // That the pretended device is as strict as it says: each of these is a mistake that a test on it must show.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -64,12 +65,24 @@ TEST_F(Strictness, StreamsOfOneQueueWaitForEachOther) {
   OwnStream held(0), other(0);
   cuda::Semaphore gate(0);
   gate.hold(held.get(), 1);
-  const PinnedBytes source(64, 1), out(64);
+  const PinnedBytes source(64, 1);
+  const cuda::DeviceMemory out(0, 64);
   cuda::copy(out.data(), source.data(), 64, other.get());
   wait_a_little();
   EXPECT_FALSE(is_idle(other.get()));
   gate.signal(1);
   finish(other.get());
+}
+
+TEST_F(Strictness, BetweenHostMemoryACopyIsDoneWhenItReturns) {
+  OwnStream stream(0);
+  const PinnedBytes source(1000, 1), out(1000);
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    pretended::set_delays(seed);
+    std::fill_n(out.data(), 1000, std::byte{0});
+    cuda::copy(out.data(), source.data(), 1000, stream.get());
+    EXPECT_TRUE(out.holds(source));
+  }
 }
 
 TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
