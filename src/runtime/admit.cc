@@ -248,6 +248,8 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
     advance();
     if (!request->refused && (ahead || stream == nullptr)) return request;
     drive(*request, lock);
+    // What came of it before CUDA refused what was to follow is not what its caller may go on with.
+    if (request->refused && !request->error) request->error = error_for(request.get());
   } catch (...) {
     forget(*request);
     throw;
@@ -274,7 +276,12 @@ bool Group::test(Request& request) {
 
 void Group::wait(Request& request) {
   Job::Lock lock(*job_);
-  if (!request.over) drive(request, lock);
+  try {
+    if (!request.over) drive(request, lock);
+  } catch (...) {
+    if (!request.over) forget(request);
+    throw;
+  }
   if (request.error) throw Error(*request.error);
 }
 

@@ -96,7 +96,7 @@ void Group::finish(Request& request) {
   on_device(request, true);
   if (request.error) request.attendance.reset();
   request.over = true;
-  if (request.driven) --driven_;
+  if (std::exchange(request.driven, false)) --driven_;
   if (request.passage != nullptr) request.passage->let_go();
   if (request.sleeps) job_->wake();
 }
@@ -197,10 +197,11 @@ void Group::forget(Request& request) {
   abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
   if (request.passage != nullptr) request.passage->let_go();
-  if (request.driven) --driven_;
-  request.over = true;
+  if (std::exchange(request.driven, false)) --driven_;
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
+  request.over = true;
+  request.error = error_for(&request);  // for whoever else waits for it
 }
 
 // A data connection that closes is a symptom: the control plane says of what, within moments.

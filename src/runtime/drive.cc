@@ -40,7 +40,7 @@ void Group::drive(Request& request, Job::Lock& lock) {
   const FloatEnvironment environment;
   advance();
   if (request.over) return;
-  Patience patience(job_->is_crowded());
+  Patience patience(job_->is_crowded() || request.driven);  // then two threads of this rank may be at it
   std::uint64_t seen = moves();
   while (true) {
     advance();
@@ -122,9 +122,10 @@ void Group::watch(Patience::Clock::time_point now) {
   }
 }
 
-// Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all.
+// Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all. But not
+// those that a device has yet to come to: it may be another's that keeps it, and is given up just now.
 void Group::watch_driven(Patience::Clock::time_point now) {
-  if (driven_ > 0) watch(now);
+  if (driven_ > 0 && current_ != nullptr && !current_->waits_device) watch(now);
 }
 
 void Group::watch_device() {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <system_error>
 
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -148,9 +149,11 @@ Job::~Job() {
   control_.reset();
 }
 
-Progress& Job::progress() {
+Progress& Job::progress() try {
   if (progress_ == nullptr) progress_ = std::make_unique<Progress>();
   return *progress_;
+} catch (const std::system_error& error) {
+  throw Error(ErrorCode::system, std::string("no thread for calls on devices: ") + error.what());
 }
 
 Transport& Job::transport_to(int peer) {

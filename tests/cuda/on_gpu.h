@@ -4,20 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "cuda/check.h"
 #include "cuda/device.h"
+#include "cuda/many_queues.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 
 namespace tutti::cuda_test {
-
-// With few queues of the hardware one stream could wait for another. Before CUDA is started; the most there are.
-inline const int kManyQueues = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 class OnGpu : public testing::Test {
  protected:

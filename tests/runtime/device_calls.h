@@ -3,20 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cuda/device.h"
+#include "cuda/many_queues.h"
 #include "runtime/device_buffer.h"
 #include "runtime/ranks.h"
 
 namespace tutti {
-
-// The ranks of these tests share a process, and with few queues of the hardware one's stream could wait for another's.
-// Before CUDA is started; the most there are.
-inline const int kManyQueues = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 class OnDevices : public testing::TestWithParam<std::string> {
  protected:

@@ -12,7 +12,10 @@ namespace {
 
 class NarrowDrivers : public cuda_test::FreshDevice {
  protected:
-  NarrowDrivers() { settings_.transport = "shm"; }
+  NarrowDrivers() {
+    settings_.transport = "shm";
+    settings_.timeout = std::chrono::seconds(20);
+  }
   Settings settings_;
 };
 

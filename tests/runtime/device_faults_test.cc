@@ -219,6 +219,51 @@ TEST_F(DeviceFaults, ACallThatIsPartlyRefusedIsGivenUpAndTheDeviceRunsDry) {
   }
 }
 
+// Also of the last one, by when the call may have come to its end.
+TEST_F(DeviceFaults, WhateverEventOfACallIsRefusedItsCallerHearsOfIt) {
+  Settings settings;
+  settings.transport = "shm";
+  for (const Collective collective : {Collective::all_reduce, Collective::barrier}) {
+    std::uint64_t of_a_call = 0;
+    for (std::uint64_t nth = 0; nth <= of_a_call; ++nth) {  // 0: none, to count them
+      const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+        const MemoryKind kind = world.rank() == 0 ? MemoryKind::device : MemoryKind::host;
+        const DeviceBuffer values(kind, 4000);
+        const OwnStream stream;
+        const auto make = [&](const CallOptions& options) {
+          if (collective == Collective::barrier) return world.barrier(options);
+          world.all_reduce(ConstBuffer(values.data(), kind, 0), Buffer(values.data(), kind, 0), 1000, DType::int32,
+                           Op::sum, options);
+        };
+        make({});
+        world.barrier();
+        if (world.rank() == 1) {
+          make({});
+          return world.barrier();
+        }
+        const std::uint64_t before = calls(pretended::Call::event);
+        if (nth > 0) pretended::fail(pretended::Call::event, nth, cudaErrorInvalidValue);
+        try {
+          make({.stream = stream.get()});
+        } catch (const Error&) {
+          stream.finish();
+          throw;
+        }
+        EXPECT_EQ(nth, 0u) << "of " << of_a_call;
+        of_a_call = calls(pretended::Call::event) - before;
+        stream.finish();
+        world.barrier();
+      });
+      for (const auto& error : thrown) ASSERT_EQ(error.has_value(), nth > 0) << nth;
+      if (nth > 0) {
+        EXPECT_NE(std::string(thrown[0]->what()).find("cudaErrorInvalidValue"), std::string::npos) << thrown[0]->what();
+      }
+      EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+    }
+    EXPECT_GT(of_a_call, 0u);
+  }
+}
+
 // Whether the device has failed is asked meanwhile, in a way that leaves captures alone.
 TEST_F(DeviceFaults, ACaptureElsewhereDoesNotDisturbACallThatWaitsForItsDevice) {
   Settings settings;

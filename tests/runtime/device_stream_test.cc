@@ -134,14 +134,17 @@ TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) 
   settings.timeout = 1s;
   std::atomic<bool> given_up{false};
   const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+    const DeviceBuffer values(MemoryKind::device, 4000);
+    const std::vector<OwnStream> streams(4);
     std::vector<Communicator> some;
-    for (int i = 0; i < 4; ++i) some.push_back(world.split(0));
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      some.push_back(world.split(0));
+      warm_up(some.back(), values);
+    }
     if (world.rank() == 1) {
-      while (!given_up) std::this_thread::sleep_for(1ms);
+      for (int i = 0; i < 20'000 && !given_up; ++i) std::this_thread::sleep_for(1ms);
       return;
     }
-    const DeviceBuffer values(MemoryKind::device, 4000);
-    const std::vector<OwnStream> streams(some.size());
     std::vector<Work> works;
     const auto begun = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < some.size(); ++i)

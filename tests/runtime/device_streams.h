@@ -50,8 +50,8 @@ class RandomCalls {
     }
   }
 
-  // Nothing is allocated once calls are made, and nothing is freed before all is over: that may wait for the whole
-  // device, and so for what other ranks have held.
+  // Nothing is allocated here once calls are made (the library makes room for its first call, and for longer messages),
+  // and nothing is freed before all is over: that waits for the whole device, and so for what other ranks have held.
   void run(Communicator& world) const {
     std::mt19937_64 dice(static_cast<std::uint64_t>(world.rank()) + 100);
     const std::vector<OwnStream> streams(3);

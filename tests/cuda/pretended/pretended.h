@@ -35,7 +35,7 @@ void set_one_queue();
 void set_one_lock();
 
 // Of streams: kernels, copies (and fills), host functions. Of memory: what is allocated, and what is registered.
-enum class Call { allocation, registration, copy, launch, host_function };
+enum class Call { allocation, registration, copy, launch, host_function, event };
 // The `nth` next one of these (1: the next) fails. What CUDA reports of a device that has failed
 // (cudaErrorLaunchFailure, cudaErrorIllegalAddress, ...) of a copy or a kernel fails the device when its stream gets
 // there; anything else is what the call returns, and nothing is done.

@@ -37,7 +37,7 @@ class Process {
     Relaxed<std::uint64_t> calls{0}, failing{0};
     Relaxed<cudaError_t> error{cudaSuccess};
   };
-  std::array<Fault, 5> faults_;
+  std::array<Fault, 6> faults_;
   std::mutex creating_;
   std::deque<Event> events_;
 };

@@ -153,6 +153,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
     Event* const event = event_of(event_handle);
     if (event == nullptr || &event->device != &stream.device) return cudaErrorInvalidResourceHandle;
     if (stream.capturing) return cudaSuccess;
+    if (const cudaError_t failing = process().count(Call::event); failing != cudaSuccess) return failing;
     Record& record = event->add();
     stream.device.enqueue(
         stream,

@@ -1,0 +1,11 @@
+// With few queues of the hardware one stream could wait for another, also for one of another rank of the same process.
+#pragma once
+
+#include <cstdlib>
+
+namespace tutti {
+
+// Before CUDA is started; the most there are.
+inline const int kManyQueues = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+
+}  // namespace tutti
