@@ -196,8 +196,11 @@ TEST_F(DeviceFaults, ACallThatIsPartlyRefusedIsGivenUpAndTheDeviceRunsDry) {
       world.barrier();
       if (world.rank() == 1) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        world.all_reduce(ConstBuffer(&world, MemoryKind::host, -1), Buffer(&world, MemoryKind::host, -1), 0,
-                         DType::int32, Op::sum);
+        std::vector<std::byte> own(4000);
+        const ConstBuffer in(own.data(), MemoryKind::host, -1);
+        const Buffer out(own.data(), MemoryKind::host, -1);
+        world.all_reduce(in, out, 0, DType::int32, Op::sum);
+        world.all_reduce(in, out, 1000, DType::int32, Op::sum);
         return world.barrier();
       }
       const CallOptions on{.stream = stream.get()};
