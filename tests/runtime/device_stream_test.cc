@@ -1,5 +1,7 @@
 // Collectives on streams: by ranks that are threads of one job, and by ranks that only meet over a transport, as
 // processes do. Runs on a pretended device, and wherever there is one on a real one.
+#include <deque>
+
 #include "cuda/stream.h"
 #include "runtime/device_streams.h"
 
@@ -134,12 +136,12 @@ TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) 
   settings.timeout = 1s;
   std::atomic<bool> given_up{false};
   const auto thrown = outcomes(2, settings, [&](Communicator& world) {
-    const DeviceBuffer values(MemoryKind::device, 4000);
     const std::vector<OwnStream> streams(4);
+    std::deque<DeviceBuffer> values;  // one each: those that are given up may all be written to at once
     std::vector<Communicator> some;
     for (std::size_t i = 0; i < streams.size(); ++i) {
       some.push_back(world.split(0));
-      warm_up(some.back(), values);
+      warm_up(some.back(), values.emplace_back(MemoryKind::device, 4000));
     }
     if (world.rank() == 1) {
       for (int i = 0; i < 20'000 && !given_up; ++i) std::this_thread::sleep_for(1ms);
@@ -148,7 +150,7 @@ TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) 
     std::vector<Work> works;
     const auto begun = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < some.size(); ++i)
-      works.push_back(some[i].start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum,
+      works.push_back(some[i].start_all_reduce(values[i].data(), values[i].data(), 1000, DType::int32, Op::sum,
                                                {.stream = streams[i].get()}));
     for (const OwnStream& stream : streams) stream.finish();
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 2500ms);
