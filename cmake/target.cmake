@@ -25,13 +25,14 @@ function(tutti_library name)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_USES} PRIVATE tutti_build)
 endfunction()
 
+# What a test does itself is short, and optimising it much takes longer. GCC 12 then warns of overflows in std::string that
+# there are not (its bug 105651).
 set(TUTTI_TEST_OPTIONS -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
 if(TUTTI_SANITIZE)
   set(TUTTI_TEST_OPTIONS -O0)
 endif()
 
-# How the code of tests is compiled: what it does itself is short, and optimising it much takes longer. GCC 12 then warns of
-# overflows in std::string that there are not (its bug 105651).
+# How the code of tests is compiled.
 function(tutti_compile_as_test target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE GTest::gtest tutti_build)

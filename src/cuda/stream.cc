@@ -132,7 +132,6 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes, Stream stream
 
 // Said to be of the device, managed memory is copied by it wherever its pages are; else it may be the host that copies,
 // and the call that waits.
-
 void copy_rows(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
                std::size_t row_bytes, std::size_t rows, Direction direction, Stream stream) {
   const cudaMemcpyKind kind = direction == Direction::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;

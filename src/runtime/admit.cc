@@ -191,7 +191,7 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
 
 void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
   const Sides sides = look_at(ask, input, output, stream);
-  if (job_->goes_ahead() && (stream != nullptr || sides.staged())) {
+  if (goes_ahead(sides, stream)) {
     const auto request = start(ask, sides, input, output, stream);
     if (stream == nullptr) return wait(*request);
     if (request->refused) throw Error(*request->error);
@@ -231,7 +231,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
   Job::Lock lock(*job_);
   // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
   // and be it the rest that it has yet to put there.
-  const bool ahead = job_->goes_ahead() && (stream != nullptr || sides.staged());
+  const bool ahead = goes_ahead(sides, stream);
   Progress* const progress = ahead ? &job_->progress() : nullptr;
   admit(*request, ask, sides, input, output, stream, lock);
   request->group = shared_from_this();

@@ -107,6 +107,9 @@ class Group : public std::enable_shared_from_this<Group> {
   void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
              Job::Lock& lock);
   void make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock);
+  bool goes_ahead(const Sides& sides, void* stream) const {
+    return job_->goes_ahead() && (stream != nullptr || sides.staged());
+  }
   void put(Request& request, Job::Lock& lock);
   std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
   Call resolve(const Ask& ask) const;
