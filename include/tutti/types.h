@@ -53,9 +53,12 @@ enum class Algorithm : std::uint8_t {
 // without CUDA, and in a process without a driver, in host memory.
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
+// Both throw Error{invalid_argument} for what is no DType.
 std::size_t size_of(DType dtype);               // bytes of one element
 std::size_t accumulation_size_of(DType dtype);  // bytes of one partial result: 4 for 16-bit floats, else size_of
 
+// What is no enumerator has no name.
+inline constexpr std::string_view kNoName = "?";
 std::string_view to_string(DType dtype);
 std::string_view to_string(Op op);
 std::string_view to_string(Order order);

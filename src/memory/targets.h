@@ -1,12 +1,13 @@
 // Which instruction sets the kernels are compiled for: AVX-512, AVX2, NEON, and plain C++ for everything else. Each
 // further one costs build time and pays only on processors that are older than AVX2. Under sanitizers, where each costs
-// most, AVX-512 is left out, and under ThreadSanitizer AVX2 too, for the source is the same. AVX-512 of the newer kind
-// (AVX3_DL) is for whoever defines HWY_WANT_AVX3_DL before. Included before any of Highway's headers.
+// most, AVX-512 is left out, and under ThreadSanitizer AVX2 too, for the source is the same; tools/check --all leaves
+// none out. AVX-512 of the newer kind (AVX3_DL) is for whoever defines HWY_WANT_AVX3_DL before. Included before any of
+// Highway's headers.
 #pragma once
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(TUTTI_BRIEF) && defined(__SANITIZE_THREAD__)
 #define TUTTI_NOT_UNDER_SANITIZERS (HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2)
-#elif defined(__SANITIZE_ADDRESS__)
+#elif defined(TUTTI_BRIEF)
 #define TUTTI_NOT_UNDER_SANITIZERS (HWY_AVX3_DL | HWY_AVX3)
 #else
 #define TUTTI_NOT_UNDER_SANITIZERS 0

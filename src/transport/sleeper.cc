@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "transport/descriptor.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -26,11 +27,12 @@ void add(int epoll, int fd, std::uint32_t events) {
 
 }  // namespace
 
-Sleeper::Sleeper() : epoll_(epoll_create1(EPOLL_CLOEXEC)), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Sleeper::Sleeper()
+    : epoll_(above_standard(epoll_create1(EPOLL_CLOEXEC))),
+      bell_(above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
   try {
     if (epoll_ < 0 || bell_ < 0) {
-      throw Error(ErrorCode::system,
-                  std::string("cannot make an epoll set and an eventfd (raise `ulimit -n`?): ") + std::strerror(errno));
+      throw Error(ErrorCode::system, "cannot make an epoll set and an eventfd: " + system_words(errno));
     }
     add(epoll_, bell_, EPOLLIN);
   } catch (...) {

@@ -2,6 +2,9 @@
 #include "tutti/types.h"
 
 #include <array>
+#include <string>
+
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
@@ -34,12 +37,17 @@ std::optional<Enum> parse(const std::array<std::string_view, n>& names, std::str
 template <class Enum, std::size_t n>
 std::string_view name_of(const std::array<std::string_view, n>& names, Enum value) {
   const auto i = static_cast<std::size_t>(value);
-  return i < n ? names[i] : "?";
+  return i < n ? names[i] : kNoName;
 }
 
 }  // namespace
 
-std::size_t size_of(DType dtype) { return kDTypeSizes[static_cast<std::size_t>(dtype)]; }
+std::size_t size_of(DType dtype) {
+  const auto i = static_cast<std::size_t>(dtype);
+  if (i >= kDTypeSizes.size())
+    throw Error(ErrorCode::invalid_argument, "there is no element type " + std::to_string(i) + " (tutti/types.h)");
+  return kDTypeSizes[i];
+}
 std::size_t accumulation_size_of(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16 ? 4 : size_of(dtype);
 }

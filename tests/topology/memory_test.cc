@@ -33,25 +33,26 @@ class Memory : public testing::Test {
   hwloc_topology_t topology_ = nullptr;
 };
 
-TEST_F(Memory, OfASegmentIsKeptOnANodeForAllWhoMapIt) {
+TEST_F(Memory, OfASegmentIsKeptOnANodeForAllWhoMapItAlsoWhatIsMappedLater) {
   const auto own = shm::Segment::create();
   const Machine machine = Machine::here();
   const int node = hwloc_bitmap_first(hwloc_topology_get_allowed_nodeset(topology_));
-  if (!can_bind() || !machine.keep_on(node, own->base(), shm::kMappedBytes))
-    GTEST_SKIP() << "this system does not let memory be bound";
+  bool binds = can_bind();
+  own->keep_near([&](std::byte* at, std::size_t bytes) { binds = binds && machine.keep_on(node, at, bytes); });
+  if (!binds) GTEST_SKIP() << "this system does not let memory be bound";
   const auto seen = shm::Segment::map(::dup(own->fd()));
-  const std::uint64_t lane = own->add_lane(0, 1, 1 << 20, 4096);
+  const std::uint64_t lane = own->add_lane(0, 1, 1 << 20, 4096), symmetric = own->allocate(4096);
   seen->claim(lane + 4096, 4096);  // as a peer does for a ring
   for (const auto& segment : {own, seen})
-    for (const std::uint64_t at : {lane, lane + 4096, static_cast<std::uint64_t>(shm::kSymmetricOffset)})
-      EXPECT_EQ(policy_at(segment->base() + at), std::pair(HWLOC_MEMBIND_BIND, node));
+    for (const std::uint64_t at : {lane, lane + 4096, symmetric})
+      EXPECT_EQ(policy_at(segment->at(at)), std::pair(HWLOC_MEMBIND_BIND, node));
 }
 
 TEST_F(Memory, OnAMachineWithOneNodeIsLeftAlone) {
   if (has_several_nodes()) GTEST_SKIP() << "this machine has several";
   const auto own = shm::Segment::create();
-  keep_near_this_thread(own->base(), shm::kMappedBytes);
-  EXPECT_NE(policy_at(own->base()).first, HWLOC_MEMBIND_BIND);
+  own->keep_near(keep_near_this_thread);
+  EXPECT_NE(policy_at(own->at(0)).first, HWLOC_MEMBIND_BIND);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
@@ -46,7 +47,7 @@ TEST(Shm, ThreadsOfOneProcessShareAMapping) {
   first.transport.attach(1, ends[0]);
   second.transport.attach(0, ends[1]);
   ASSERT_NE(second.transport.find(0), nullptr);
-  EXPECT_EQ(second.transport.find(0)->segment->base(), first.transport.own().base());
+  EXPECT_EQ(second.transport.find(0)->segment.get(), &first.transport.own());
 }
 
 TEST(Shm, APeersMemoryOutlivesThePeer) {
@@ -56,11 +57,11 @@ TEST(Shm, APeersMemoryOutlivesThePeer) {
   first->transport.attach(1, ends[0]);
   second.transport.attach(0, ends[1]);
   const std::uint64_t offset = first->transport.own().allocate(4096);
-  first->transport.own().base()[offset] = std::byte{42};
+  *first->transport.own().at(offset) = std::byte{42};
   first.reset();
   const auto peer = second.transport.find(0);
   ASSERT_NE(peer, nullptr);
-  EXPECT_EQ(peer->segment->base()[offset], std::byte{42});
+  EXPECT_EQ(*peer->segment->at(offset), std::byte{42});
 }
 
 TEST(Shm, APeerThatLeavesBeforeItGivesIsAClosedChannel) {
@@ -95,7 +96,7 @@ struct Pair {
   }
   static std::byte* symmetric(Rank& rank) {
     shm::Segment& own = rank.transport.own();
-    return own.base() + own.allocate(kBytes);
+    return own.at(own.allocate(kBytes));
   }
   static constexpr std::size_t kBytes = 8192;
 };
@@ -192,21 +193,67 @@ TEST(Shm, MemoryThatAPeerMayStillTouchIsNotUsedAgain) {
   Rank rank;
   shm::Segment& segment = rank.transport.own();
   const std::uint64_t first = segment.allocate(8192);
-  segment.base()[first] = std::byte{1};
+  *segment.at(first) = std::byte{1};
   segment.keep_all();
   segment.free(first, 8192);
   EXPECT_NE(segment.allocate(8192), first);
-  EXPECT_EQ(segment.base()[first], std::byte{1});
+  EXPECT_EQ(*segment.at(first), std::byte{1});
 }
 
 TEST(Shm, FreedSymmetricMemoryIsUsedAgainAndReadsAsZero) {
   Rank rank;
   shm::Segment& segment = rank.transport.own();
   const std::uint64_t first = segment.allocate(8192);
-  segment.base()[first] = std::byte{1};
+  *segment.at(first) = std::byte{1};
   segment.free(first, 8192);
   EXPECT_EQ(segment.allocate(8192), first);
-  EXPECT_EQ(segment.base()[first], std::byte{0});
+  EXPECT_EQ(*segment.at(first), std::byte{0});
+}
+
+// What does not fit behind what is there lies in an extent of its own, which a peer maps when it first hears of it.
+TEST(Shm, SymmetricMemoryIsInOnePieceForAllWhoMapItWhereverExtentsEnd) {
+  const auto own = shm::Segment::create();
+  const auto seen = shm::Segment::map(::dup(own->fd()));
+  const std::size_t large = shm::kSlotBytes + 4096;
+  std::vector<std::uint64_t> offsets;
+  for (const std::size_t bytes : {std::size_t{4096}, large, std::size_t{8192}, shm::kSlotBytes}) {
+    offsets.push_back(own->allocate(bytes));
+    std::uint64_t offset = 0;
+    for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
+      std::byte* const mine = own->at(offsets.back()) + at;
+      *mine = std::byte{42};
+      ASSERT_EQ(seen->at(offsets.back())[at], std::byte{42}) << bytes << " bytes, at " << at;
+      EXPECT_EQ(seen->at(offsets.back()) + at, seen->at(offsets.back() + at)) << "is mapped in one piece";
+      ASSERT_TRUE(own->holds(mine, bytes - at, offset));
+      EXPECT_EQ(offset, offsets.back() + at);
+    }
+    own->free(offsets.back(), bytes);
+  }
+  std::uint64_t offset = 0;
+  EXPECT_FALSE(own->holds(own->at(0), 1, offset)) << "that is no symmetric memory";
+  EXPECT_FALSE(own->holds(own->at(offsets[0]), shm::kSlotBytes + 1, offset)) << "that is more than its extent";
+  EXPECT_FALSE(own->holds(&offset, sizeof offset, offset));
+}
+
+TEST(Shm, MemoryThatNobodyHasMadeIsRefused) {
+  const auto own = shm::Segment::create();
+  const auto seen = shm::Segment::map(::dup(own->fd()));
+  own->allocate(4096);
+  EXPECT_NO_THROW(seen->at(shm::kSymmetricOffset));
+  for (const std::uint64_t offset : {shm::kSymmetricOffset + shm::kSlotBytes, shm::kSlots * shm::kSlotBytes - 1,
+                                     shm::kSlots * shm::kSlotBytes, ~std::size_t{0}})
+    EXPECT_THROW(seen->at(offset), Error) << offset;
+}
+
+TEST(Shm, ALaneCrossesNoBorderOfWhatIsMappedInOnePiece) {
+  const auto own = shm::Segment::create();
+  const std::size_t bytes = shm::kSlotBytes / 4 + 4096;
+  for (int peer = 1; peer < 9; ++peer) {
+    const std::uint64_t offset = own->add_lane(1, peer, bytes, 4096);
+    EXPECT_EQ(offset / shm::kSlotBytes, (offset + bytes - 1) / shm::kSlotBytes);
+    *own->at(offset) = std::byte{1};
+    own->remove_lane(1, peer, bytes);
+  }
 }
 
 }  // namespace

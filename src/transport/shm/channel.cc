@@ -7,6 +7,7 @@ namespace tutti::shm {
 namespace {
 
 constexpr std::uint32_t kMostLag = 1u << 30;  // lines
+constexpr std::size_t kPageBytes = 4096;
 
 }  // namespace
 
@@ -17,7 +18,7 @@ Channel::Channel(Transport& transport, std::uint64_t communicator, int rank, int
       peer_(peer),
       ring_bytes_(transport.ring_bytes()) {
   in_offset_ = transport_.own().add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes);
-  in_ = reinterpret_cast<Lane*>(transport_.own().base() + in_offset_);
+  in_ = reinterpret_cast<Lane*>(transport_.own().at(in_offset_));
   in_->ack.store(kFirstLine, std::memory_order_relaxed);  // the peer writes there once it has consumed lines of mine
 }
 
@@ -28,9 +29,13 @@ bool Channel::find_peer() {
   if (who_ == nullptr) who_ = transport_.find(peer_);
   if (who_ == nullptr) return false;
   theirs_ = who_->segment.get();
-  const std::uint64_t offset = theirs_->find_lane(communicator_, rank_);
-  if (offset == 0) return false;
-  out_ = reinterpret_cast<Lane*>(theirs_->base() + offset);
+  out_offset_ = theirs_->find_lane(communicator_, rank_);
+  if (out_offset_ == 0) return false;
+  const bool fits = out_offset_ % kPageBytes == 0 && out_offset_ % kSlotBytes + sizeof(Lane) <= kSlotBytes &&
+                    out_offset_ + sizeof(Lane) <= kSymmetricOffset;
+  std::byte* const lane = fits ? theirs_->at(out_offset_, kLaneHeadBytes) : nullptr;
+  if (lane == nullptr) throw_makes_no_sense("it has its lane outside of its memory");
+  out_ = reinterpret_cast<Lane*>(lane);
   return true;
 }
 
@@ -42,6 +47,8 @@ void Channel::ring_bell() const {
 void Channel::throw_gone() const { throw ChannelClosed{peer_, "its end of the shared memory is closed"}; }
 
 void Channel::throw_withdrawn() const { throw ChannelClosed{peer_, "it gave the call up and took its memory back"}; }
+
+void Channel::throw_makes_no_sense(const char* what) const { throw ChannelClosed{peer_, what}; }
 
 bool Channel::progress() {
   bool moved = false;

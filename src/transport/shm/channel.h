@@ -102,6 +102,7 @@ class Channel final : public tutti::Channel {
     if (in_->withdrawn.load(std::memory_order_relaxed) != 0) throw_withdrawn();
   }
   [[noreturn]] void throw_withdrawn() const;
+  [[noreturn]] void throw_makes_no_sense(const char* what) const;
   // What lies outside the window of lines not yet acknowledged is old: the word by itself may lag far behind the
   // stamps.
   void read_ack(std::uint32_t ack) {
@@ -133,7 +134,8 @@ class Channel final : public tutti::Channel {
   void note(const Line& line);
   const Line* awaited();
   const Line* checked(const Tag& tag, std::size_t bytes);
-  std::span<const std::byte> payload(const Line& line) const;
+  // left: bytes of the message that have not come before this line.
+  std::span<const std::byte> payload(const Line& line, std::size_t left) const;
   void consume_line(bool peer_waits);
   bool fill();
 
@@ -143,7 +145,7 @@ class Channel final : public tutti::Channel {
   const std::uint64_t communicator_;
   const int rank_, peer_;
   const std::size_t ring_bytes_;  // a power of two
-  std::uint64_t in_offset_;
+  std::uint64_t in_offset_, out_offset_ = 0;
   Lane* in_;             // in my segment: the peer writes
   Lane* out_ = nullptr;  // in the peer's segment: I write; null until the peer's end has been found
   std::shared_ptr<Peer> who_;

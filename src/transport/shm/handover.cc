@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "transport/descriptor.h"
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
 
@@ -29,6 +31,15 @@ struct Descriptors {
       if (each >= 0) ::close(each);
   }
   int take(int i) { return std::exchange(fd[i], -1); }
+
+  // All that came with a message, also where there are fewer than there should be: they are this process's now.
+  void take_from(const msghdr& message) {
+    const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) return;
+    const std::size_t bytes = std::min<std::size_t>(rights->cmsg_len - CMSG_LEN(0), sizeof fd);
+    std::memcpy(fd.data(), CMSG_DATA(rights), bytes);
+    for (int& each : fd) each = above_standard(each);
+  }
 };
 
 [[noreturn]] void fail(const std::string& why) {
@@ -77,13 +88,11 @@ std::shared_ptr<Peer> take(int fd, int peer) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return nullptr;
   if (got <= 0)
     throw ChannelClosed{peer, got == 0 ? "it closed during the hand-over of its memory" : std::strerror(errno)};
-  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  if (rights != nullptr && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
-      rights->cmsg_len == CMSG_LEN(sizeof descriptors.fd))
-    std::memcpy(descriptors.fd.data(), CMSG_DATA(rights), sizeof descriptors.fd);
+  descriptors.take_from(message);
   if ((message.msg_flags & MSG_CTRUNC) != 0)
     fail("no room for its descriptors (too many open files? raise `ulimit -n`)");
-  if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[1] < 0) fail("it sent something else");
+  if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[0] < 0 || descriptors.fd[1] < 0)
+    fail("it sent something else");
 
   auto who = std::make_shared<Peer>();
   if (same_process(fd)) who->segment = Segment::find(greeting.segment);

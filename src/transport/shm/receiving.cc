@@ -1,4 +1,6 @@
 // The receiving half of a channel: lines as they arrive, shown where they lie or filled into what was lent.
+#include <algorithm>
+
 #include "memory/copy.h"
 #include "transport/shm/channel.h"
 
@@ -35,14 +37,29 @@ inline const Line* Channel::checked(const Tag& tag, std::size_t bytes) {
   return line;
 }
 
-inline std::span<const std::byte> Channel::payload(const Line& line) const {
-  switch (kind_of(line)) {
-    case LineKind::inside: return {line.inside, total_of(line)};
-    case LineKind::ring: return {in_->ring + line.at, line.bytes};
-    case LineKind::lent: throw_if_withdrawn(); return {theirs_->base() + line.at, line.bytes};
-    case LineKind::delivered: break;
+// What the peer says of where its bytes lie is not believed: a peer that is wrong must not make this rank touch memory
+// that is not the channel's.
+inline std::span<const std::byte> Channel::payload(const Line& line, std::size_t left) const {
+  const LineKind kind = kind_of(line);
+  if (kind == LineKind::inside) {
+    const std::size_t total = total_of(line);
+    if (total > std::min(left, kInlineBytes)) throw_makes_no_sense("it announced more bytes than a line has");
+    return {line.inside, total};
   }
-  return {};
+  if (kind == LineKind::delivered) return {};
+  const std::uint64_t at = line.at, bytes = line.bytes;
+  if (bytes > left) throw_makes_no_sense("it announced more bytes than the message has");
+  if (kind == LineKind::ring) {
+    if (at > kMostRingBytes || bytes > kMostRingBytes - at ||
+        !transport_.own().file_has(in_offset_ + kLaneHeadBytes + at, bytes))
+      throw_makes_no_sense("it announced bytes outside of its ring");
+    return {in_->ring + at, bytes};
+  }
+  if (kind != LineKind::lent) throw_makes_no_sense("it announced bytes in a way that this version does not know");
+  throw_if_withdrawn();
+  const std::byte* const data = at < kSymmetricOffset ? nullptr : theirs_->at(at, bytes);
+  if (data == nullptr) throw_makes_no_sense("it lent bytes outside of its symmetric memory");
+  return {data, bytes};
 }
 
 inline void Channel::consume_line(bool peer_waits) {
@@ -81,7 +98,7 @@ bool Channel::fill() {
     if (kind == LineKind::delivered) {
       want.done = want.bytes;
     } else {
-      const auto bytes = payload(*line);
+      const auto bytes = payload(*line, want.bytes - want.done);
       copy_bytes(want.data + want.done, bytes.data(), bytes.size(), want.past_cache);
       want.done += bytes.size();
     }
@@ -116,7 +133,7 @@ bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>
     view_left_ = bytes;
     view_at_ = 0;
   }
-  here = payload(*line).subspan(view_at_);
+  here = payload(*line, view_left_ + view_at_).subspan(view_at_);
   return true;
 }
 
@@ -125,7 +142,7 @@ void Channel::release(std::size_t bytes) {
   const LineKind kind = kind_of(line);
   view_at_ += bytes;
   view_left_ -= bytes;
-  if (view_at_ == payload(line).size()) {
+  if (view_at_ == payload(line, view_left_ + view_at_).size()) {
     view_at_ = 0;
     consume_line(kind == LineKind::lent || (kind == LineKind::ring && line.bytes >= kAckAtOnceBytes));
   }

@@ -36,7 +36,7 @@ bool Channel::ring_room(std::size_t bytes, std::uint64_t& at) {
   if (at + bytes - ring_tail_ > ring_bytes_) refresh_ack();
   if (at + bytes - ring_tail_ > ring_bytes_) return false;
   if (!ring_claimed_) {
-    theirs_->claim(static_cast<std::size_t>(out_->ring - theirs_->base()), ring_bytes_);
+    theirs_->claim(out_offset_ + kLaneHeadBytes, ring_bytes_);
     ring_claimed_ = true;
   }
   return true;
@@ -69,7 +69,9 @@ std::byte* Channel::posted_for(std::uint64_t message, std::size_t bytes, const T
   }
   throw_if_withdrawn();
   if (posted.bytes != bytes) throw LengthMismatch{peer_, bytes, posted.bytes};
-  return theirs_->base() + posted.at;
+  std::byte* const at = posted.at < kSymmetricOffset ? nullptr : theirs_->at(posted.at, bytes);
+  if (at == nullptr) throw_makes_no_sense("it wants a message outside of its symmetric memory");
+  return at;
 }
 
 // Symmetric memory is lent though the peer may have said where it wants the message: who copies should be the same each

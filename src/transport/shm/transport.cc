@@ -99,11 +99,7 @@ std::shared_ptr<Peer> Transport::find(int peer) {
 }
 
 bool Transport::is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const {
-  const std::byte* begin = own_->base() + kSymmetricOffset;
-  const auto* at = static_cast<const std::byte*>(data);
-  if (at < begin || at + bytes > begin + kSymmetricBytes) return false;
-  offset = static_cast<std::uint64_t>(at - own_->base());
-  return true;
+  return own_->holds(data, bytes, offset);
 }
 
 }  // namespace tutti::shm

@@ -1,5 +1,7 @@
 #include "transport/verbs/registry.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 
 namespace tutti::verbs {
@@ -8,7 +10,11 @@ std::shared_ptr<void> Registry::add(std::byte* data, std::size_t bytes) {
   Region region{bytes, state_->fabric->register_memory(data, bytes)};
   const std::lock_guard lock(state_->mutex);
   const auto at = state_->regions.emplace(data, std::move(region));
-  return {nullptr, [state = state_, at](void*) {
+  return {nullptr, [state = state_, at, process = ::getpid()](void*) {
+            if (::getpid() != process) {  // a forked child: the device's memory is its parent's
+              new auto(state);
+              return;
+            }
             const std::lock_guard at_the_end(state->mutex);
             state->regions.erase(at);
           }};
