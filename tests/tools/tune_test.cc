@@ -12,7 +12,6 @@
 #include "runtime/table_file.h"
 #include "tools/shell.h"
 #include "tune_check.h"
-#include "tune_measure.h"
 #include "tune_rules.h"
 #include "tune_text.h"
 
@@ -107,33 +106,6 @@ TEST(Predict, MoreBytesRanksAndCrowdingAreNeverCheaper) {
     if (entry.collective != Collective::all_reduce) continue;
     EXPECT_GE(predict(entry, 8, 1 << 20, 1, model, "shm"), predict(entry, 2, 1 << 20, 1, model, "shm")) << entry.idea;
   }
-}
-
-TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
-  const std::string table = probe_table();
-  EXPECT_EQ(to_text(runtime::parse_table(table, "the probe's table")), table);
-  Communicator::run_threads(
-      2,
-      [](Communicator& pair) {
-        LinkProbe probe(pair);
-        probe.round();
-        const LinkCost link = probe.result();
-        ASSERT_EQ(link.arrival.points.size(), link.busy.points.size());
-        double before = 0;
-        for (std::size_t i = 0; i < link.arrival.points.size(); ++i) {
-          EXPECT_GE(link.arrival.points[i].us, before);
-          EXPECT_GT(link.busy.points[i].us, 0);
-          before = link.arrival.points[i].us;
-        }
-      },
-      "shm");
-}
-
-TEST(Measure, FiguresHaveThreeDigits) {
-  EXPECT_EQ(in_three_digits(0), 0);
-  EXPECT_EQ(in_three_digits(0.123456), 0.123);
-  EXPECT_EQ(in_three_digits(1.0), 1.0);
-  EXPECT_EQ(in_three_digits(98765.4), 98800);
 }
 
 TEST(Tune, WritesATableThatAJobThenUses) {

@@ -169,8 +169,8 @@ void mention_rounding(const BenchOptions& options, int ranks) {
   const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
   const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
   if (any)
-    fmt::print(stderr, "tutti bench: sizes are rounded down to multiples of {} bytes, whole elements{}\n", unit,
-               options.is_reduce ? "" : " on every rank");
+    say_on_stderr(fmt::format("tutti bench: sizes are rounded down to multiples of {} bytes, whole elements{}\n", unit,
+                              options.is_reduce ? "" : " on every rank"));
 }
 
 std::size_t parts_of(Collective collective, int ranks) {

@@ -4,8 +4,19 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdio>
+#include <new>
 
 namespace tutti::tools {
+
+void say_on_stderr(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+std::string in_words(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
+  return "the system gives this process no more memory: ask for less (fewer ranks, bytes or points), or let it have "
+         "more "
+         "(ulimit -v, the memory of its container)";
+}
 
 CLI::Validator whole_number(long long least, long long most) {
   const std::string range =

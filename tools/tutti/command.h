@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 namespace CLI {
 class App;
@@ -19,6 +20,12 @@ namespace tutti::tools {
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// What went wrong, for a message: what() but for memory that ran out, of which that says nothing to people.
+std::string in_words(const std::exception& error);
+
+// Where stderr cannot be written nothing is left to be said, and the exit status tells.
+void say_on_stderr(const std::string& text);
 
 // A check for options that are whole numbers in [least, most].
 CLI::Validator whole_number(long long least, long long most = std::numeric_limits<long long>::max());

@@ -5,6 +5,8 @@
 //   launcher's
 #pragma once
 
+#include <signal.h>
+
 #include <string>
 #include <vector>
 
@@ -19,18 +21,22 @@ struct Plan {
   int size = 0;
   std::string master;                        // address:port
   std::string secret;                        // empty: leave the environment's
+  std::string reports;                       // the name of the socket that takes what ranks report: rank_reports.h
   std::vector<topology::Processors> places;  // by rank of this host; empty: no binding
 };
 
 // In the pipe: this bit is set when the terminal has already sent the signal to the ranks too.
 inline constexpr unsigned char kAlreadyDelivered = 0x80;
 
-// Runs in a process of its own, SIGCHLD blocked. Starts the ranks with the signal mask `mask`, watches them, and
-// returns the exit status: 0, 1, or 2 when the system cannot execute the program. Closes nothing but what it opened.
-int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& mask);
+// Runs in a process of its own, the signals `awaited` blocked: SIGCHLD and all that end a job. Starts the ranks with
+// the signal mask `mask`, watches them, and returns the exit status: 0, 1, or 2 when the system cannot execute the
+// program. Nothing that a rank does, and nobody who does not read what it writes, holds it up.
+int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaited, const sigset_t& mask);
 
-// Kills and reaps all children of this process and all that fall to it by their death, leaving them `patience_ms` to
-// end by themselves. Requires PR_SET_CHILD_SUBREAPER.
-void end_descendants(int patience_ms);
+// Sends SIGKILL to all children of this process, which are children of its main thread.
+void kill_children();
+
+// Kills and reaps all children of this process and all that fall to it by their death. Requires PR_SET_CHILD_SUBREAPER.
+void end_descendants();
 
 }  // namespace tutti::tools

@@ -19,6 +19,7 @@
 #include "guardian.h"
 #include "host.h"
 #include "reserved_port.h"
+#include "runtime/network.h"
 
 namespace tutti::tools {
 namespace {
@@ -44,9 +45,10 @@ std::string find_program(const std::string& name) {
                                executable("./" + name) ? fmt::format("; did you mean ./{}?", name) : ""));
 }
 
-std::string random_secret() {
-  unsigned char bytes[32];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw std::runtime_error("the system gives no random numbers");
+std::string random_hex(std::size_t bits) {
+  std::vector<unsigned char> bytes(bits / 8);
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw std::runtime_error("the system gives no random numbers");
   std::string hex;
   for (const unsigned char byte : bytes) hex += fmt::format("{:02x}", byte);
   return hex;
@@ -66,9 +68,9 @@ int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited)
       int status = 0;
       if (waitpid(guardian, &status, WNOHANG) != guardian) continue;
       if (WIFEXITED(status)) return WEXITSTATUS(status);
-      fmt::print(stderr, "{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n",
-                 job.name, WTERMSIG(status), strsignal(WTERMSIG(status)));
-      end_descendants(0);
+      end_descendants();
+      say_on_stderr(fmt::format("{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n",
+                                job.name, WTERMSIG(status), strsignal(WTERMSIG(status))));
       return 1;
     }
     if (signal < 0) continue;
@@ -76,6 +78,19 @@ int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited)
     const auto message = static_cast<unsigned char>(signal | (info.si_code == SI_KERNEL ? kAlreadyDelivered : 0));
     [[maybe_unused]] const ssize_t written = write(pipe, &message, 1);
   }
+}
+
+// SIGCHLD, and the signals that end a job: all but those that are ignored on purpose, by nohup say, or by a shell for
+// what runs in the background.
+sigset_t awaited_signals() {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&awaited, signal);
+  }
+  return awaited;
 }
 
 }  // namespace
@@ -88,17 +103,20 @@ int launch(const Job& job) {
   plan.size = job.size == 0 ? job.ranks : job.size;
   std::optional<ReservedPort> reserved;
   if (job.master_port == 0) reserved.emplace();
-  plan.master = endpoint(job.master_address, reserved ? reserved->port() : job.master_port);
+  std::string address = job.master_address;
+  if (address.empty() && runtime::has_loopback()) address = runtime::loopback().address();
+  plan.master = endpoint(address, reserved ? reserved->port() : job.master_port);
   if (job.make_secret && std::getenv("TUTTI_SECRET") == nullptr && std::getenv("TUTTI_SECRET_FILE") == nullptr) {
-    plan.secret = random_secret();
+    plan.secret = random_hex(256);
   }
+  plan.reports = "tutti-" + random_hex(128);
   if (job.bind == Bind::core || (job.bind == Bind::automatic && has_core_for_each(job.ranks))) {
     plan.places = places_for(job.ranks);
   }
 
-  sigset_t awaited, before;
-  sigemptyset(&awaited);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&awaited, signal);
+  ::signal(SIGCHLD, SIG_DFL);  // who started this may have ignored it: then the system would tell of no end
+  const sigset_t awaited = awaited_signals();
+  sigset_t before;
   sigprocmask(SIG_BLOCK, &awaited, &before);
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // for the ranks, should the guardian be killed
   int pipe[2];
@@ -108,10 +126,12 @@ int launch(const Job& job) {
   if (guardian < 0) throw std::runtime_error(fmt::format("cannot start a process: {}", strerror(errno)));
   if (guardian == 0) {
     close(pipe[1]);
-    _exit(guard(job, plan, pipe[0], before));
+    _exit(guard(job, plan, pipe[0], awaited, before));
   }
   close(pipe[0]);
+  const sighandler_t on_broken_pipe = ::signal(SIGPIPE, SIG_IGN);  // a signal may come when the guardian has just ended
   const int status = accompany(job, guardian, pipe[1], awaited);
+  ::signal(SIGPIPE, on_broken_pipe);
   close(pipe[1]);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return status;

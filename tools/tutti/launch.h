@@ -1,7 +1,8 @@
 // Starts the ranks of a job on this host, stays with them until the last has ended, and leaves no process behind.
 //
-// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port) and TUTTI_SECRET in its
-// environment.
+// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port), TUTTI_SECRET and
+// TUTTI_LAUNCHER in its environment. At TUTTI_LAUNCHER, a socket's name, it can report what its exit status does not
+// show.
 #pragma once
 
 #include <optional>
@@ -22,8 +23,8 @@ struct Job {
   int ranks = 1;                  // on this host
   int first_rank = 0;             // of this host
   int size = 0;                   // of the whole job; 0: `ranks`
-  std::string master_address = "127.0.0.1";
-  int master_port = 0;      // 0: a free one, kept reserved while the job runs
+  std::string master_address;     // empty: of the loopback; where that is down the ranks meet at a local socket
+  int master_port = 0;            // 0: a free one, kept reserved while the job runs
   bool make_secret = true;  // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
   Bind bind = Bind::automatic;
   bool tag = false;               // each line of output begins with its rank: "[2] "
@@ -31,10 +32,11 @@ struct Job {
   bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
 };
 
-// Blocks until every rank has ended. Returns 0 when all ended with status 0, else 1, after saying on stderr which rank
-// failed and how. When one fails the others get a few seconds to notice, then SIGTERM, then SIGKILL. SIGINT and SIGTERM
-// are passed on. When this process is killed, by whatever signal, the ranks and their children die too.
-// Throws UsageError before any rank runs: no such program, more ranks than this host can hold.
+// Blocks until every rank has ended. Returns 0 when all ended with status 0 and none reported that it ended badly
+// (src/runtime/launcher.h), else 1, after saying on stderr which rank failed and how. When one fails the others get a
+// few seconds to notice, then SIGTERM, then SIGKILL. SIGINT and SIGTERM are passed on. When this process is killed, by
+// whatever signal, the ranks and their children die too. Throws UsageError before any rank runs: no such program, more
+// ranks than this host can hold.
 int launch(const Job& job);
 
 // For commands that take -n: in a process that is not yet a rank (no TUTTI_RANK), starts `ranks` ranks of this very

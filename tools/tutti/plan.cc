@@ -28,7 +28,7 @@ constexpr int kMostRanks = 512;  // n schedules of some n steps each: beyond, a 
 constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
-struct Options {
+struct PlanOptions {
   std::string algorithm;   // of --explain: the collective
   std::string collective;  // empty: all_reduce, or the one that has the algorithm
   int ranks = 4;
@@ -60,7 +60,7 @@ std::string names_in_catalogue() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-const AlgorithmEntry& find_entry(const Options& options) {
+const AlgorithmEntry& find_entry(const PlanOptions& options) {
   const auto algorithm = parse_algorithm(options.algorithm);
   const auto collective = parse_collective(options.collective.empty() ? "all_reduce" : options.collective);
   if (!collective) throw UsageError(fmt::format("there is no collective {}", options.collective));
@@ -75,14 +75,14 @@ const AlgorithmEntry& find_entry(const Options& options) {
 }
 
 // The table of --table or TUTTI_TABLE, and its name.
-std::pair<runtime::ChoiceTable, std::string> table_of(const Options& options) {
+std::pair<runtime::ChoiceTable, std::string> table_of(const PlanOptions& options) {
   const std::string path = options.table_file.empty() ? Settings::from_env().table : options.table_file;
   if (path.empty()) return {runtime::ChoiceTable::built_in(), "the built-in table"};
   return {runtime::parse_table(runtime::read_table_file(path), path), path};
 }
 
 // Consecutive ranks share a host where only the number of hosts is given, and hosts are as even as can be.
-std::vector<int> hosts_by_rank(const Options& options, int ranks) {
+std::vector<int> hosts_by_rank(const PlanOptions& options, int ranks) {
   const int hosts = options.hosts.empty() ? 1 : options.hosts.front();
   if (options.hosts.size() < 2 && (hosts < 1 || hosts > ranks))
     throw UsageError(fmt::format("--hosts {} is outside [1, {}]", hosts, ranks));
@@ -95,7 +95,7 @@ std::vector<int> hosts_by_rank(const Options& options, int ranks) {
   return host;
 }
 
-Layout layout_of(const Options& options) {
+Layout layout_of(const PlanOptions& options) {
   int ranks = options.ranks;
   if (options.hosts.size() > 1) ranks = static_cast<int>(options.hosts.size());
   if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
@@ -109,7 +109,7 @@ Layout layout_of(const Options& options) {
   return layout;
 }
 
-Planned plan(const Options& options) {
+Planned plan(const PlanOptions& options) {
   const AlgorithmEntry& entry = find_entry(options);
   const Layout layout = layout_of(options);
   const int ranks = layout.ranks();
@@ -123,7 +123,7 @@ Planned plan(const Options& options) {
 }
 
 // The text of each schedule that was asked for: a line of its own, then one a step.
-std::vector<std::string> texts(const Planned& planned, const Options& options) {
+std::vector<std::string> texts(const Planned& planned, const PlanOptions& options) {
   std::vector<std::string> texts;
   std::istringstream lines(to_text(planned.schedules));
   for (std::string line; std::getline(lines, line);) {
@@ -166,13 +166,13 @@ std::string describe(const Proof& proof, const Planned& planned) {
   return text + "\n";
 }
 
-Cost cost_of(const Planned& planned, const Options& options) {
+Cost cost_of(const Planned& planned, const PlanOptions& options) {
   const std::size_t element = size_of(DType::float32);
   return price(planned.schedules, planned.layout, options.bytes / element, element,
                accumulation_size_of(DType::float32), table_of(options).first.model);
 }
 
-std::string describe(const Cost& cost, const Planned& planned, const Options& options) {
+std::string describe(const Cost& cost, const Planned& planned, const PlanOptions& options) {
   const auto [table, name] = table_of(options);
   const CostModel& model = table.model;
   const bool several = planned.layout.hosts() > 1;
@@ -194,7 +194,7 @@ std::string describe(const Cost& cost, const Planned& planned, const Options& op
   return text;
 }
 
-void print_json(const Planned& planned, const Options& options, const Proof* proof) {
+void print_json(const Planned& planned, const PlanOptions& options, const Proof* proof) {
   int rank = std::max(options.rank, 0);
   for (const std::string& text : texts(planned, options)) {
     const Schedule& schedule = planned.schedules[static_cast<std::size_t>(rank)];
@@ -232,7 +232,7 @@ void print_json(const Planned& planned, const Options& options, const Proof* pro
   fmt::print("{}\n", last.dump());
 }
 
-int run_explain(const Options& options) {
+int run_explain(const PlanOptions& options) {
   const auto collective = parse_collective(options.algorithm);
   if (!collective)
     throw UsageError(
@@ -244,7 +244,7 @@ int run_explain(const Options& options) {
   return 0;
 }
 
-int run_plan(const Options& options) {
+int run_plan(const PlanOptions& options) {
   if (options.explain) return run_explain(options);
   const Planned planned = plan(options);
   const bool prove = options.verify || options.watch;
@@ -269,7 +269,7 @@ int run_plan(const Options& options) {
 Subcommand add_plan(CLI::App& app) {
   CLI::App* parser =
       app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …; a collective with --explain")
       ->required();
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");

@@ -1,6 +1,8 @@
 #include "program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,7 +24,7 @@ bool is_wrong_input(const tutti::Error& error) {
 }
 
 int complain(const std::string& who, const std::string& what, int status) {
-  fmt::print(stderr, "{}: {}\n", who, what);
+  tutti::tools::say_on_stderr(fmt::format("{}: {}\n", who, what));
   return status;
 }
 
@@ -41,7 +43,14 @@ int run(const Subcommand& command) {
   } catch (const tutti::Error& error) {
     return complain(who, error.what(), is_wrong_input(error) ? 2 : 1);
   } catch (const std::exception& error) {
-    return complain(who, error.what(), 1);
+    return complain(who, tutti::tools::in_words(error), 1);
+  }
+}
+
+// A descriptor that is closed would be the next file's or socket's, and what is printed would go there.
+void open_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest that is free: this one
   }
 }
 
@@ -66,6 +75,7 @@ std::vector<std::string> arguments(int argc, char** argv, const CLI::App* run) {
 namespace tutti::tools {
 
 int run_program(int argc, char** argv) {
+  open_standard_streams();
   CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
   app.require_subcommand(0, 1);
   const Subcommand commands[] = {
@@ -78,12 +88,13 @@ int run_program(int argc, char** argv) {
     }
     return nullptr;
   };
+  const auto who_was_given = [&] { return given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti"; };
   try {
     app.parse(arguments(argc, argv, commands[0].parser));
   } catch (const CLI::Success& asked) {  // --help
-    return app.exit(asked);
+    return with_output_written(who_was_given(), app.exit(asked));
   } catch (const CLI::ParseError& error) {
-    const std::string who = given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti";
+    const std::string who = who_was_given();
     return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
   }
   if (given() == nullptr)

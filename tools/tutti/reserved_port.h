@@ -1,6 +1,8 @@
 // A port for ranks to meet at.
 #pragma once
 
+#include "runtime/network_socket.h"
+
 namespace tutti::tools {
 
 // A port of the loopback that no one else gets as long as this lives. Rank 0 can still listen on it: it, too, sets
@@ -8,13 +10,10 @@ namespace tutti::tools {
 class ReservedPort {
  public:
   ReservedPort();  // throws std::runtime_error: none is free
-  ~ReservedPort();
-  ReservedPort(const ReservedPort&) = delete;
-  ReservedPort& operator=(const ReservedPort&) = delete;
   int port() const { return port_; }
 
  private:
-  int fd_;
+  runtime::Socket socket_;
   int port_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "launch.h"
+#include "runtime/network.h"
 
 namespace tutti::tools {
 namespace {
@@ -38,7 +39,7 @@ int run_job(const Options& options, std::vector<std::string> program) {
   if (!options.bind.empty()) job.bind = options.bind == "core" ? Bind::core : Bind::none;
   job.tag = options.tag;
   job.max_restarts = options.max_restarts;
-  if (!options.master_address.empty()) job.master_address = options.master_address;
+  job.master_address = runtime::without_brackets(options.master_address);
   if (options.nodes > 1) {
     if (options.node_rank >= options.nodes) {
       throw UsageError(
@@ -78,7 +79,11 @@ Subcommand add_run(CLI::App& app) {
          "thread each, or else several on a core. none: where the system puts them. Unless said: core if there are a "
          "core for each of several ranks and no affinity narrower than the container's, else none")
       ->check(CLI::IsMember({"none", "core"}));
-  run->add_flag("--tag", options->tag, "begin each line of output with its rank");
+  run->add_flag(
+      "--tag", options->tag,
+      "begin each line of output with its rank. A line ends at \\n or \\r, or after 64 KiB; one that does not is shown "
+      "after a tenth of a second of silence. Ranks wait for a reader that is slow; when they have been "
+      "stopped, it has two more seconds between its reads");
   run->prefix_command();  // all from the program's name on is the program's
   return {run, [options, run] { return run_job(*options, run->remaining()); }};
 }

@@ -48,8 +48,8 @@ class ProgressLine {
     if (!shown_ || now - last_ < kProgressInterval) return;
     last_ = now;
     written_ = true;
-    fmt::print(stderr, "\r\033[Kstep {}  loss {:.6g}  gradient {:.2g}  {:.0f} steps/s", progress.step, progress.loss,
-               progress.gradient_norm, progress.steps_per_s);
+    say_on_stderr(fmt::format("\r\033[Kstep {}  loss {:.6g}  gradient {:.2g}  {:.0f} steps/s", progress.step,
+                              progress.loss, progress.gradient_norm, progress.steps_per_s));
     std::fflush(stderr);
   }
 

@@ -34,7 +34,7 @@ using runtime::HostCount;
 
 constexpr std::uint64_t kMostBytes = 64 << 20;
 
-struct Options {
+struct TuneOptions {
   int ranks = 4;
   std::string transport = "auto";
   std::string out;
@@ -69,7 +69,7 @@ class TableInMemory {
 // What one rank does; all do the same, and rank 0 speaks for them.
 class Tuner {
  public:
-  Tuner(const Options& options, const Settings& settings, std::size_t cores)
+  Tuner(const TuneOptions& options, const Settings& settings, std::size_t cores)
       : options_(options), settings_(settings), home_(Communicator::join(settings)), start_(now_us()) {
     table_.model.cores = static_cast<int>(cores);
   }
@@ -85,7 +85,7 @@ class Tuner {
   bool leads() const { return home_.rank() == 0; }
 
   void tell(const std::string& what) const {
-    if (leads()) fmt::print(stderr, "tutti tune: {:5.1f} s  {}\n", (now_us() - start_) / 1e6, what);
+    if (leads()) say_on_stderr(fmt::format("tutti tune: {:5.1f} s  {}\n", (now_us() - start_) / 1e6, what));
   }
 
   // Another job of the same ranks, over `transport` and by this table of rank 0's.
@@ -214,7 +214,7 @@ class Tuner {
     }
   }
 
-  const Options& options_;
+  const TuneOptions& options_;
   const Settings settings_;
   Communicator home_;
   const double start_;
@@ -222,7 +222,7 @@ class Tuner {
   std::vector<Check> checks_;
 };
 
-void check(const Options& options) {
+void check(const TuneOptions& options) {
   if (std::ranges::max(options.sizes) > kMostBytes)
     throw UsageError(fmt::format("--sizes: {} bytes are more than {}", std::ranges::max(options.sizes), kMostBytes));
   if (options.out.empty()) return;
@@ -232,7 +232,7 @@ void check(const Options& options) {
     throw UsageError(fmt::format("--out {}: no file can be written there", options.out));
 }
 
-int run(const Options& options) {
+int run(const TuneOptions& options) {
   check(options);
   if (const auto status = launch_self("tutti tune", options.ranks, Bind::none)) return *status;
   Settings settings = Settings::from_env();
@@ -251,7 +251,7 @@ int run(const Options& options) {
 Subcommand add_tune(CLI::App& app) {
   CLI::App* parser = app.add_subcommand(
       "tune", "Measure this machine's links, write a table of which algorithm to use when, and check its predictions");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   parser->add_option("-n,--ranks", options->ranks, "ranks to start here, for the check")
       ->check(whole_number(2, 64))
       ->capture_default_str();

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+"""One name, one definition: one_definition.py SOURCE_DIR
+
+The linker takes two classes of one qualified name for one class, and calls the functions of either for both; no
+compiler says so where no file includes both. So no two files may define the same class, enum, inline variable, inline
+function or function template. What lies in a namespace without a name, or in a function, belongs to its file alone.
+"""
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = ("include", "src", "tools", "tests", "bench", "examples")
+SUFFIXES = (".h", ".cc", ".cu", ".cuh")
+TOKENS = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*      # comments, and the preprocessor's lines
+      |R"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'
+      |[A-Za-z_]\w*|\d(?:'?[\w.])*|::|\S""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE)
+CLASS_KEYS = ("class", "struct", "union", "enum")
+
+
+def past(tokens, at, left, right):
+    """The index behind the bracket that closes the one at tokens[at]."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += (tokens[i] == left) - (tokens[i] == right)
+        if depth == 0:
+            return i + 1
+    return len(tokens)
+
+
+def without_templates(tokens):
+    while tokens[:2] in (["template", "<"], ["requires", "("]):
+        tokens = tokens[past(tokens, 1, *("<>" if tokens[1] == "<" else "()")):]
+    return tokens
+
+
+def class_in(tokens):
+    """The name of the class or enum whose body follows, or None."""
+    tokens = without_templates(tokens)
+    at = next((i for i, token in enumerate(tokens) if token in CLASS_KEYS), None)
+    if at is None:
+        return None
+    while at < len(tokens) and tokens[at] in CLASS_KEYS:
+        at += 1
+    while tokens[at:at + 1] in (["["], ["alignas"]):  # attributes
+        at = past(tokens, at, "[", "]") if tokens[at] == "[" else past(tokens, at + 1, "(", ")")
+    end = at
+    while end < len(tokens) and (tokens[end] == "::" or re.match(r"[A-Za-z_]", tokens[end])) and tokens[end] != "final":
+        if end > at and "::" not in (tokens[end], tokens[end - 1]):
+            return None  # a variable, or what a function returns
+        end += 1
+        if tokens[end:end + 1] == ["<"]:
+            end = past(tokens, end, "<", ">")
+    is_class = end == len(tokens) or tokens[end] in (":", "final")
+    return "".join(tokens[at:end]) if is_class and end > at else None
+
+
+def inline_in(tokens):
+    """The inline variable, or the inline function or template with its parameters, that the tokens declare, or None."""
+    is_template = tokens[:1] == ["template"]
+    rest = without_templates(tokens)
+    if rest[:1] == ["concept"]:
+        return rest[1]
+    if "static" in rest or "friend" in rest or "using" in rest:
+        return None
+    open_at = rest.index("(") if "(" in rest else len(rest)
+    stop = min((rest.index(mark) for mark in ("=", "[") if mark in rest), default=len(rest))
+    if "operator" in rest[:open_at] or (open_at < stop and open_at > 0):
+        if not is_template and "inline" not in rest and "constexpr" not in rest:
+            return None
+        start = rest.index("operator") if "operator" in rest[:open_at] else open_at - 1
+        return "".join(rest[start:open_at]) + " ".join(rest[open_at:past(rest, open_at, "(", ")")])
+    if "inline" not in rest[:stop]:
+        return None
+    start = next(i for i in range(stop - 1, -1, -1) if past(rest, i, "<", ">") == stop or rest[stop - 1] != ">")
+    return "".join(rest[start - (rest[start] == "<"):stop])
+
+
+def names_of(text, where):
+    """Every qualified name that is defined for other files too."""
+    scopes, statement, found = [], [], set()  # a scope: its name, or None where what is in it is its file's own
+    for match in TOKENS.finditer(text):
+        token = match.group()
+        if token.startswith(("//", "/*")) or token.lstrip().startswith("#"):
+            continue
+        outer = None if None in scopes else "::".join(scope for scope in scopes if scope)
+        if token == "}":
+            if not scopes:
+                sys.exit(f"{where}: a }} too many, as {sys.argv[0]} reads it")
+            scopes.pop()
+            statement = []
+        elif token in ("{", ";"):
+            is_namespace = "namespace" in statement and "using" not in statement
+            name = class_in(statement) if token == "{" and not is_namespace else None
+            if token == "{":
+                at = statement.index("namespace") if is_namespace else 0
+                scopes.append(("".join(statement[at + 1:]) or None) if is_namespace
+                              else "" if statement[:1] == ["extern"] and len(statement) == 2 else name)
+            if name is None and not is_namespace:
+                name = inline_in(statement)
+            if name is not None and outer is not None:
+                found.add((outer + "::" if outer else "") + name)
+            statement = []
+        else:
+            statement.append(token)
+    if scopes:
+        sys.exit(f"{where}: a {{ too many, as {sys.argv[0]} reads it")
+    return found
+
+
+def main():
+    root = Path(sys.argv[1])
+    files = sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
+    defined, wrong = {}, False
+    for path in files:
+        for name in names_of(path.read_text(), path):
+            defined.setdefault(name, []).append(str(path.relative_to(root)))
+    for name, places in sorted(defined.items()):
+        if len(places) > 1:
+            print(f"{name} is defined in {' and '.join(places)}: rename one, or put it into a namespace without a name")
+            wrong = True
+    print(f"{len(defined)} names in {len(files)} files")
+    sys.exit(wrong)
+
+
+main()
