@@ -1,10 +1,13 @@
 #include "trainer/dataset.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string_view>
 
 #include "tutti/error.h"
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kLongestQuote = 40;
+constexpr std::size_t kLongestLine = 1 << 20;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -52,10 +56,12 @@ class CsvReader {
   explicit CsvReader(const std::string& name) { data_.name = name; }
 
   void read(std::istream& in) {
-    std::string line;
-    while (std::getline(in, line)) {
-      std::string_view text = line;
-      if (++line_ == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+    std::string line(kLongestLine + 1, '\0');  // with room for a 0
+    while (in.getline(line.data(), static_cast<std::streamsize>(line.size())) || in.gcount() > 0) {
+      ++line_;
+      if (in.fail()) refuse_line("has more than " + std::to_string(kLongestLine) + " bytes; is this a CSV file?");
+      std::string_view text(line.data(), static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1));
+      if (line_ == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
       text = trimmed(text.substr(0, text.find('#')));
       if (text.empty()) continue;
       split(text, fields_);
@@ -87,11 +93,15 @@ class CsvReader {
   }
 
   std::size_t find_column(std::string_view name) const {
+    std::optional<std::size_t> found;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       std::string_view field = fields_[i];
       if (field.size() > 2 && field.front() == '"' && field.back() == '"') field = field.substr(1, field.size() - 2);
-      if (field == name) return i;
+      if (field != name) continue;
+      if (found) fail("is a header that names two columns " + std::string(name) + "; rename one of them");
+      found = i;
     }
+    if (found) return *found;
     fail("is a header that names no column " + std::string(name) + "; it should name x and y, or be left out");
   }
 
@@ -117,8 +127,11 @@ class CsvReader {
   [[noreturn]] void fail(const std::string& what) const {
     std::string line;
     for (std::string_view field : fields_) line.append(line.empty() ? "" : ",").append(field.substr(0, kLongestQuote));
-    throw Error(ErrorCode::invalid_argument,
-                data_.name + ", line " + std::to_string(line_) + ": " + quoted(line) + " " + what);
+    refuse_line(quoted(line) + " " + what);
+  }
+
+  [[noreturn]] void refuse_line(const std::string& why) const {
+    throw Error(ErrorCode::invalid_argument, data_.name + ", line " + std::to_string(line_) + ": " + why);
   }
 
   Dataset data_;
@@ -139,6 +152,11 @@ Dataset read_csv(std::istream& in, const std::string& name) {
 }
 
 Dataset read_csv(const std::string& path) {
+  // A pipe may keep open() waiting, a device never end; and each rank of a job reads the points anew.
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
+    throw Error(ErrorCode::invalid_argument, path + ": cannot be read: it is not a regular file");
+  }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::invalid_argument, path + ": cannot be opened: " + std::strerror(errno));

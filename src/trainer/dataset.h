@@ -19,8 +19,8 @@ struct Dataset {
 // around a number and CRLF line ends are skipped. Numbers are decimal, with a point whatever the locale.
 //
 // Throws Error{invalid_argument} that names file, line, column and the text when a number is not one, is not finite or
-// does not fit a double; when a column is missing or too many; when there is no point at all; when the file cannot be
-// read.
+// does not fit a double; when a column is missing or too many; when there is no point at all; when two have one
+// name; when a line has more than a MiB; when the file cannot be read, or is not a regular one.
 Dataset read_csv(const std::string& path);
 Dataset read_csv(std::istream& in, const std::string& name);
 

@@ -14,7 +14,6 @@ namespace tutti::trainer {
 namespace {
 
 using Integer = boost::multiprecision::cpp_int;
-using Rational = boost::multiprecision::cpp_rational;
 using Coefficients = std::vector<Integer>;  // lowest power first
 
 constexpr int kMantissaBits = std::numeric_limits<double>::digits;
@@ -63,10 +62,27 @@ Coefficients unscale(const Coefficients& powers, const Integer& center, const In
   return result;
 }
 
-// numerator / denominator * 2^exponent, rounded once.
-double rounded(Integer numerator, Integer denominator, int exponent) {
-  (exponent > 0 ? numerator : denominator) <<= std::abs(exponent);
-  return Rational(numerator, denominator).convert_to<double>();
+// numerator / denominator * 2^exponent, rounded once, to nearest and ties to even. A quotient of some more bits than a
+// double has is enough to know how, with its last bit set where the division leaves a rest: fractions in lowest terms
+// would take most of the time of a high degree.
+double rounded(const Integer& numerator, const Integer& denominator, int exponent) {
+  using Limits = std::numeric_limits<double>;
+  if (numerator == 0) return 0;
+  const Integer magnitude = abs(numerator);
+  const int shift =
+      std::max(0, kMantissaBits + 3 + static_cast<int>(msb(denominator)) - static_cast<int>(msb(magnitude)));
+  Integer quotient, rest;
+  divide_qr(Integer(magnitude << shift), denominator, quotient, rest);
+  if (rest != 0) quotient |= 1;
+  const int lowest = exponent - shift;  // the exponent of the quotient's last bit
+  const int kept = std::max(lowest + static_cast<int>(msb(quotient)) - (kMantissaBits - 1),
+                            Limits::min_exponent - kMantissaBits);  // of the last bit that the double has
+  const int dropped = std::max(0, kept - lowest);
+  Integer mantissa = quotient >> dropped;
+  const Integer tail = quotient - (mantissa << dropped), half = dropped > 0 ? Integer(1) << (dropped - 1) : Integer(0);
+  if (tail > half || (dropped > 0 && tail == half && (mantissa & 1) != 0)) ++mantissa;
+  const double result = std::ldexp(mantissa.convert_to<double>(), lowest + dropped);
+  return numerator < 0 ? -result : result;
 }
 
 }  // namespace

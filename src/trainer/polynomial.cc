@@ -17,11 +17,11 @@ std::optional<Basis> parse_basis(std::string_view name) {
 
 Scaling Scaling::of(std::span<const double> x) {
   const auto [least, greatest] = std::minmax_element(x.begin(), x.end());
+  if (*least == *greatest) return {*least, 1};
   const Scaling scaling{*least / 2 + *greatest / 2,
                         *greatest / 2 - *least / 2};  // halved first: their sum may overflow
   if (!(scaling.half_width > 0)) {
-    throw Error(ErrorCode::invalid_argument,
-                "all x are equal (" + std::to_string(*least) + "): a polynomial needs points that differ in x");
+    throw Error(ErrorCode::invalid_argument, "the x differ by less than a double can halve: measure x in another unit");
   }
   return scaling;
 }

@@ -20,7 +20,8 @@ struct Scaling {
   double center = 0;
   double half_width = 1;
 
-  // Takes [min x, max x] to [-1, 1]. Throws Error{invalid_argument} if all x are equal; x is not empty.
+  // Takes [min x, max x] to [-1, 1]; x, where all are equal, to 0. x is not empty. Throws Error{invalid_argument} where
+  // the x differ by so little that half of it is no double.
   static Scaling of(std::span<const double> x);
   double apply(double x) const { return (x - center) / half_width; }
 };

@@ -1,6 +1,8 @@
 #include "trainer/dataset.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sstream>
 
@@ -81,6 +83,23 @@ TEST(Csv, MissingAndSuperfluousColumnsAreRefused) {
             "points.csv, line 1: \"x\" is a header that names no column y; it should name x and y, or be left out");
 }
 
+TEST(Csv, AHeaderThatNamesAColumnTwiceIsRefused) {
+  EXPECT_EQ(complaint_about("x,x,y\n1,2,3\n"),
+            "points.csv, line 1: \"x,x,y\" is a header that names two columns x; rename one of them");
+  EXPECT_EQ(complaint_about("y,\"y\",x\n1,2,3\n"),
+            "points.csv, line 1: \"y,\"y\",x\" is a header that names two columns y; rename one of them");
+  EXPECT_EQ(parse("name,name,y,x\na,b,2,1\n").x, Values{1});
+}
+
+TEST(Csv, ALineWithoutEndIsRefusedAndAnyOtherRead) {
+  const std::string longest = "1,2#" + std::string((1 << 20) - 4, '.');
+  EXPECT_EQ(parse(longest).x, Values{1});
+  EXPECT_EQ(parse("5,6\n" + longest + "\n3,4\n").x, (Values{5, 1, 3}));
+  EXPECT_EQ(complaint_about("5,6\n" + longest + ".\n3,4\n"),
+            "points.csv, line 2: has more than 1048576 bytes; is this a CSV file?");
+  EXPECT_EQ(complaint_about(longest + "."), "points.csv, line 1: has more than 1048576 bytes; is this a CSV file?");
+}
+
 TEST(Csv, FilesWithoutPointsAreRefused) {
   for (const char* text : {"", "\n\n", "# nothing\n", "x,y\n"}) {
     EXPECT_EQ(complaint_about(text), "points.csv: no points; each line should hold x,y") << text;
@@ -104,6 +123,20 @@ TEST(Csv, FilesThatCannotBeReadAreNamed) {
       EXPECT_NE(std::string(error.what()).find("cannot be"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(Csv, WhatIsNoRegularFileIsRefusedAtOnce) {
+  const std::string pipe = testing::TempDir() + "tutti_points_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    try {
+      read_csv(path);
+      FAIL() << path << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), path + ": cannot be read: it is not a regular file");
+    }
+  }
+  ::unlink(pipe.c_str());
 }
 
 }  // namespace

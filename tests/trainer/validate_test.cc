@@ -34,7 +34,7 @@ TEST(Validate, PointsAtTooFewPlacesAreRefused) {
   const Dataset same{"same.csv", {2, 2, 2, 2, 2}, {1, 2, 3, 4, 5}};
   EXPECT_EQ(complaint_about(same, {.degree = 1}),
             "same.csv: a polynomial of degree 1 needs 2 different x or more; all x are equal");
-  EXPECT_NE(complaint_about(same, {.degree = 0}).find("all x are equal"), std::string::npos);
+  EXPECT_EQ(complaint_about(same, {.degree = 0}), "accepted");
   const Dataset two{"two.csv", {1, 2, 1, 2, 1}, {1, 2, 3, 4, 5}};
   EXPECT_EQ(complaint_about(two, {.degree = 1}), "accepted");
   EXPECT_EQ(complaint_about(two, {.degree = 2}),
