@@ -14,6 +14,9 @@ if(TUTTI_SANITIZE)
   endif()
   target_link_options(tutti_build INTERFACE -fsanitize=${TUTTI_SANITIZE})
 endif()
+if(TUTTI_BRIEF)
+  target_compile_definitions(tutti_build INTERFACE TUTTI_BRIEF)
+endif()
 
 # tutti_library(NAME SOURCES ... USES targets...): one folder of src/ as an object library.
 function(tutti_library name)
@@ -32,12 +35,19 @@ if(TUTTI_SANITIZE)
   set(TUTTI_TEST_OPTIONS -O0)
 endif()
 
+# Seconds for a whole test program under sanitizers. Each wait in a test has a deadline of its own, so this only ends what
+# none of them has caught.
+set(TUTTI_WHOLE_TIMEOUT 900)
+if(TUTTI_CHECK_ALL)
+  set(TUTTI_WHOLE_TIMEOUT 14400)
+endif()
+
 # How the code of tests is compiled.
 function(tutti_compile_as_test target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE GTest::gtest tutti_build)
   target_compile_options(${target} PRIVATE ${TUTTI_TEST_OPTIONS})
-  target_precompile_headers(${target} REUSE_FROM tutti_gtest)
+  target_precompile_headers(${target} REUSE_FROM ${TUTTI_TEST_HEADERS})
 endfunction()
 
 # tutti_test_part(NAME SOURCES ... USES targets...): what several test programs have in common, compiled once. They list
@@ -49,18 +59,43 @@ function(tutti_test_part name)
   tutti_compile_as_test(tutti_${name})
 endfunction()
 
-# tutti_test(NAME SOURCES ... USES targets... LABELS ... PREFIX ...): one GoogleTest program, each case a ctest test, whose
-# name begins with the prefix.
+# tutti_test(NAME SOURCES ... USES targets... LABELS ... [THREADS] PREFIX ... TIMEOUT seconds SHARDS n): one GoogleTest program.
+# Each case is a ctest test, whose name begins with the prefix; under sanitizers, where starting a process takes longer than most
+# cases, the program is one test, or as many as it has shards. docs/checks.md says which programs sanitizers leave out.
+# Programs that start threads say so: THREADS. Where another one starts a thread, that case fails (tests/threadless.h).
 function(tutti_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PREFIX" "SOURCES;USES;LABELS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-    if(TUTTI_SANITIZE)
-      set(ARG_TIMEOUT 400)
-    endif()
-  endif()
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT;PREFIX;SHARDS" "SOURCES;USES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
   tutti_compile_as_test(${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  if(NOT TUTTI_SANITIZE AND NOT ARG_THREADS AND NOT "gpu" IN_LIST ARG_LABELS)  # CUDA has threads of its own
+    target_link_libraries(${name} PRIVATE tutti_threadless)
+  endif()
+
+  if(TUTTI_BRIEF AND (ARG_LABELS MATCHES "slow|gpu" OR (TUTTI_SANITIZE MATCHES thread AND NOT ARG_THREADS)))
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(checked ${name})
+
+  if(NOT TUTTI_SANITIZE)
+    if(NOT ARG_TIMEOUT)
+      set(ARG_TIMEOUT 120)
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}" PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+    return()
+  endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    if(ARG_SHARDS GREATER 1)
+      set(test ${name}.${shard}_of_${ARG_SHARDS})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${TUTTI_WHOLE_TIMEOUT}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

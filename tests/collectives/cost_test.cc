@@ -53,8 +53,8 @@ std::string in_words(const AlgorithmEntry& entry, int n, int chunks) {
   return name_of(entry) + " on " + std::to_string(n) + " ranks, " + std::to_string(chunks) + " chunks";
 }
 
-void expect_bound(const std::string& formula, const Shape& shape, double found, const std::string& what) {
-  const Bound bound = evaluate(formula, shape);
+void expect_bound(const std::string& formula, const Letters& letters, double found, const std::string& what) {
+  const Bound bound = evaluate(formula, letters);
   if (bound.at_most)
     EXPECT_LE(found, bound.value + 1e-9) << what << ", which should be at most " << formula;
   else
@@ -162,9 +162,9 @@ TEST(Hierarchical, SendsBetweenHostsWhatItClaimsWhereHostsHoldAlignedPowersOfTwo
         for (int chunks : {1, 3}) {
           std::vector<int> hosts;
           for (int rank = 0; rank < h * g; ++rank) hosts.push_back(rank / g);
-          const Shape shape{.n = h * g, .c = chunks, .h = h, .g = g};
+          const Letters letters{.n = h * g, .c = chunks, .h = h, .g = g};
           for (int root : {0, h * g - 1})
-            expect_bound(between_hosts(entry), shape,
+            expect_bound(between_hosts(entry), letters,
                          most_parts_between_hosts(entry, on_hosts(hosts), {.root = root, .chunks = chunks}),
                          in_words(entry, h * g, chunks) + " on " + std::to_string(h) + " hosts: bytes between hosts");
         }

@@ -10,7 +10,7 @@ namespace {
 
 class Parser {
  public:
-  Parser(std::string_view text, const Shape& shape) : text_(text), shape_(shape) {}
+  Parser(std::string_view text, const Letters& letters) : text_(text), letters_(letters) {}
 
   bool take(std::string_view word) {
     while (!text_.empty() && text_.front() == ' ') text_.remove_prefix(1);
@@ -54,11 +54,11 @@ class Parser {
       if (!take(")")) throw std::invalid_argument("a parenthesis is not closed before: " + std::string(text_));
       return value;
     }
-    if (take("log n")) return std::bit_width(static_cast<unsigned>(shape_.n - 1));
-    if (take("n")) return shape_.n;
-    if (take("c")) return shape_.c;
-    if (take("h")) return shape_.h;
-    if (take("g")) return shape_.g;
+    if (take("log n")) return std::bit_width(static_cast<unsigned>(letters_.n - 1));
+    if (take("n")) return letters_.n;
+    if (take("c")) return letters_.c;
+    if (take("h")) return letters_.h;
+    if (take("g")) return letters_.g;
     if (take("M")) return 1;
     if (text_.empty() || !std::isdigit(static_cast<unsigned char>(text_.front())))
       throw std::invalid_argument("neither a number nor n, c, h, g, M or log n: " + std::string(text_));
@@ -69,13 +69,13 @@ class Parser {
   }
 
   std::string_view text_;
-  const Shape& shape_;
+  const Letters& letters_;
 };
 
 }  // namespace
 
-Bound evaluate(std::string_view formula, const Shape& shape) {
-  Parser parser(formula, shape);
+Bound evaluate(std::string_view formula, const Letters& letters) {
+  Parser parser(formula, letters);
   Bound bound;
   bound.at_most = parser.take("at most");
   bound.value = parser.sum();

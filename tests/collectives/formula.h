@@ -11,7 +11,7 @@ struct Bound {
 };
 
 // What the letters of a formula stand for.
-struct Shape {
+struct Letters {
   int n = 1;  // ranks
   int c = 1;  // chunks
   int h = 1;  // hosts
@@ -20,6 +20,6 @@ struct Shape {
 
 // "at most 2 (n-1)/n M": + - * / and parentheses, products also by juxtaposition, left to right; M = 1; "log n" rounded
 // up. Throws std::invalid_argument.
-Bound evaluate(std::string_view formula, const Shape& shape);
+Bound evaluate(std::string_view formula, const Letters& letters);
 
 }  // namespace tutti

@@ -88,8 +88,8 @@ inline std::vector<std::vector<int>> placements(int n, std::mt19937& random) {
 inline constexpr int kMostRanks = 64;
 
 // Sanitizers make a proof twenty times as long, and what is to be found of that kind shows with few ranks.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr int kMostRanksQuickly = 20;
+#ifdef TUTTI_BRIEF
+inline constexpr int kMostRanksQuickly = 12;
 #else
 inline constexpr int kMostRanksQuickly = kMostRanks;
 #endif

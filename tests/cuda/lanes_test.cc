@@ -11,7 +11,7 @@ namespace {
 
 using namespace reduce_test;
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TUTTI_BRIEF
 constexpr std::size_t kMostElements = 160;  // several times slower
 #else
 constexpr std::size_t kMostElements = 300;
