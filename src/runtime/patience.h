@@ -4,16 +4,26 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace tutti::runtime {
 
 enum class Pause : std::uint8_t { spin, yield, sleep };
 
+// At the clock, by a rank that waits.
+struct Look {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point at{}, since{};  // the first of this wait
+  Clock::duration away{};           // since the one before in this wait, but for a sleep
+  bool is_last = false;             // the wait is over
+};
+
 class Patience {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Look::Clock;
 
-  explicit Patience(bool crowded) : crowded_(crowded) {}
+  explicit Patience(bool crowded, Clock::time_point no_yield_before = {})
+      : crowded_(crowded), no_yield_before_(no_yield_before) {}
 
   // What to do now, having found nothing to do. Reads the clock only once in a while: `looked` says when it did.
   Pause next(bool& looked) {
@@ -21,29 +31,52 @@ class Patience {
     const std::uint32_t spins = crowded_ ? kCrowdedSpins : kSpins;
     looked = idle_ % kSpinsBetweenLooks == 0 || idle_ > spins;
     if (!looked) return Pause::spin;
-    now_ = Clock::now();
-    if (idle_ == kSpinsBetweenLooks || since_ == Clock::time_point{}) since_ = now_;
-    if (idle_ <= spins) return Pause::spin;
-    return now_ - since_ < kYieldFor ? Pause::yield : Pause::sleep;
+    look_at_clock();
+    slept_ = idle_ > spins && (look_.at - look_.since >= kYieldFor || look_.at < no_yield_before_);
+    if (slept_) return Pause::sleep;
+    return idle_ <= spins ? Pause::spin : Pause::yield;
   }
 
-  // Something moved.
+  // Something moved. True where that took long, or a yield: then this was another look.
+  bool look_back() {
+    if (idle_ < (crowded_ ? kCrowdedSpins + 1 : kLongWait)) return false;
+    look_at_clock();
+    look_.is_last = true;
+    return true;
+  }
   void reset() {
     idle_ = 0;
-    since_ = {};
+    look_.since = {};
   }
 
-  Clock::time_point now() const { return now_; }  // as of the last look
+  // It has turned out while this rank waits whether it shares cores, and until when it should rather sleep than yield.
+  void set_crowded(bool crowded, Clock::time_point no_yield_before) {
+    crowded_ = crowded;
+    no_yield_before_ = no_yield_before;
+  }
+
+  const Look& look() const { return look_; }  // the last one
+  Clock::time_point now() const { return look_.at; }
 
  private:
+  void look_at_clock() {
+    const Clock::time_point before = std::exchange(look_.at, Clock::now());
+    const bool is_first = look_.since == Clock::time_point{};
+    if (is_first) look_.since = look_.at;
+    look_.away = is_first || slept_ ? Clock::duration{} : look_.at - before;
+    look_.is_last = false;
+  }
+
   static constexpr std::uint32_t kSpins = 16 << 10;
   static constexpr std::uint32_t kCrowdedSpins = 8;
   static constexpr std::uint32_t kSpinsBetweenLooks = 64;
+  static constexpr std::uint32_t kLongWait = 4 * kSpinsBetweenLooks;
   static constexpr std::chrono::microseconds kYieldFor{2'000};
 
-  const bool crowded_;
+  bool crowded_, slept_ = false;
+  Clock::time_point no_yield_before_;
   std::uint32_t idle_ = 0;
-  Clock::time_point since_{}, now_{};
+  Look look_;
 };
 
 }  // namespace tutti::runtime
