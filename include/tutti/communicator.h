@@ -62,7 +62,8 @@ struct CallOptions {
   void* stream = nullptr;
 };
 
-// A started operation. Movable; waits for the operation in its destructor (errors are then dropped).
+// A started operation. Movable; waits for the operation in its destructor: an error that nothing has thrown is
+// then said on stderr when the communicator is left.
 // Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned, and until its
 // stream, if it has one, has come past the call.
 class Work {
@@ -134,6 +135,9 @@ class Registration {
 // still stopped then, memory of allocate() is never handed out again. If the GPU is not done then, it may still read
 // the input and overwrite the output: synchronise the device before freeing them.
 //
+// fork(): the child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody; symmetric
+// memory is still shared with the parent. It may join another job.
+//
 // Errors: what is thrown before a call has begun leaves the communicator usable. That is Error{invalid_argument} and
 // {unsupported}; and {system} of register_memory(), of allocate(), and of a call on device memory or a stream to which
 // CUDA then refuses something, pinned memory for one. This rank has not made the call, and its peers wait for it,
@@ -162,10 +166,19 @@ class Communicator {
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  // Blocks until the communicator's calls on streams are over, and its started ones of device memory. With the last
-  // communicator of a job, and the last Work, this rank leaves the job; rank 0 waits for the others to leave, at most
-  // Settings::connect_timeout.
+  // As finalize(), but does not wait for what that finds out and cannot throw: a mismatch is said on stderr, and makes
+  // the exit status of `tutti run` 1. Blocks until the communicator's calls on streams are over, and its started ones
+  // of device memory. With the last communicator of a job, and the last Work, this rank leaves the job: it waits until
+  // the others' processes have heard that, a second at most, and not for the ranks themselves. exit() and quick_exit()
+  // leave jobs that are not left yet.
   ~Communicator();
+
+  // Leaves the communicator, once started operations are over. Not collective: it waits for no rank, but for word from
+  // the process of rank 0. Throws Error{mismatch} where a rank that left before had made other calls: so, if two ranks
+  // made different calls and no call has shown it, the one that leaves later throws. (Where rank 0 has left the job
+  // first, that holds for communicators which some rank left before it did.) Throws the communicator's failure, if it
+  // has failed. Afterwards it is as one that was moved from.
+  void finalize();
 
   int rank() const;
   int size() const;
@@ -227,7 +240,8 @@ class Communicator {
   // refuses.
   Registration register_memory(void* data, std::size_t bytes);
 
-  // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe.
+  // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe. Once rank 0 has left the
+  // job, the others hear of it only by this rank's closed connections.
   void abort(const std::string& reason);
 
   // The algorithm that a call would use, as the communicator's table says.

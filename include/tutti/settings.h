@@ -20,7 +20,7 @@ struct Settings {
   // whoever can read that, where rank 0 puts one.
   std::string secret;
 
-  // Waiting.
+  // Waiting. More than ten years count as ten.
   std::chrono::milliseconds timeout{600'000};        // a peer, or a GPU, that has not come to the call
   std::chrono::milliseconds connect_timeout{5'000};  // a peer that cannot be reached, once it is known to exist
   std::chrono::milliseconds join_timeout{60'000};    // all ranks starting up

@@ -8,7 +8,6 @@
 namespace tutti::runtime {
 namespace {
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 constexpr std::size_t kMostPlans = 512;
 // Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
 // them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
@@ -38,7 +37,8 @@ void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
     refuse_buffers(plan, input, output);
 }
 
-bool is_of_device(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+// Also what is no kind at all, so that look_at_devices() refuses it.
+bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
 
 // What the caller does not say of its buffers, the driver is asked.
 Side side_of(ConstBuffer buffer) {
@@ -56,19 +56,15 @@ Side side_of(ConstBuffer buffer) {
 }  // namespace
 
 Algorithm Group::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
+  check({.collective = collective, .dtype = dtype, .order = order, .count = count}, size());
   const std::size_t total = total_count({.collective = collective, .count = count}, size());
   return chooser_.choose(collective, total * size_of(dtype), order);
 }
 
 // The call with its algorithm chosen and its number to come.
 Call Group::resolve(const Ask& ask) const {
+  check(ask, size());
   const std::string what(to_string(ask.collective));
-  if (ask.count >= kMostElements / static_cast<std::uint64_t>(size()))
-    throw Error(ErrorCode::invalid_argument,
-                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
-  if (ask.root < 0 || ask.root >= size())
-    throw Error(ErrorCode::invalid_argument,
-                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(size()));
   Call call{.collective = ask.collective,
             .dtype = ask.dtype,
             .op = ask.op,
@@ -120,7 +116,7 @@ inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, C
   const Plan& plan =
       last_plan_ != nullptr && ask == last_ask_ && packed == last_packed_ ? *last_plan_ : plan_for(ask, packed);
   check_buffers(plan, input, output);
-  if (has_failed()) throw_failure(nullptr);
+  if (!is_well()) refuse();
   request.plan = &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
@@ -144,7 +140,7 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Job
   }
   if (sides.staged() && !staging_->has_room(plan)) {
     finish_all(lock);
-    if (has_failed()) throw_failure(nullptr);
+    if (has_failed()) refuse();
     staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
   }
   Staging& staging = *staging_;
@@ -174,6 +170,10 @@ inline Group::Sides Group::look_at(const Ask& ask, ConstBuffer input, Buffer out
 
 Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
   const std::string what(to_string(ask.collective));
+  for (const MemoryKind kind : {input.memory, output.memory})
+    if (kind > MemoryKind::managed)
+      throw Error(ErrorCode::invalid_argument,
+                  what + ": there is no kind of memory " + std::to_string(static_cast<int>(kind)) + " (tutti/types.h)");
   if (!job_->sees_gpus())
     throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
                                             cuda::find_devices().why_none());
@@ -194,7 +194,7 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
   if (goes_ahead(sides, stream)) {
     const auto request = start(ask, sides, input, output, stream);
     if (stream == nullptr) return wait(*request);
-    if (request->refused) throw Error(*request->error);
+    if (request->refused) tell(*request->error);
     return;
   }
   Request request;
@@ -211,7 +211,7 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
     forget(request);
     throw;
   }
-  if (request.error) throw Error(*request.error);
+  if (request.error) tell(*request.error);
   hold_behind(request);
 }
 
@@ -259,7 +259,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
 }
 
 void Group::drain() {
-  if (was_driven_) job_->progress().drain(*this);
+  if (was_driven_ && !job_->is_forked()) job_->progress().drain(*this);
 }
 
 bool Group::test(Request& request) {
@@ -270,19 +270,29 @@ bool Group::test(Request& request) {
     if (!request.over) watch(Patience::Clock::now());
     if (has_failed()) advance();  // the request hears of it
   }
-  if (request.error) throw Error(*request.error);
+  if (request.error) tell(*request.error);
   return request.over;
 }
 
 void Group::wait(Request& request) {
   Job::Lock lock(*job_);
+  finish(request, lock);
+  if (request.error) tell(*request.error);
+}
+
+void Group::wait_untold(Request& request) {
+  Job::Lock lock(*job_);
+  finish(request, lock);
+  untold_ = untold_ || request.error;
+}
+
+void Group::finish(Request& request, Job::Lock& lock) {
   try {
     if (!request.over) drive(request, lock);
   } catch (...) {
     if (!request.over) forget(request);
     throw;
   }
-  if (request.error) throw Error(*request.error);
 }
 
 }  // namespace tutti::runtime

@@ -15,7 +15,12 @@ constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connect
 
 }  // namespace
 
-void Group::make_ready(const Plan& plan) {
+void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
+  if (plan.tag != called_) {
+    called_ = plan.tag;
+    history_->begins(sequence, plan.tag);
+    digest_ = mix(mix(mix(digest_ + sequence) + plan.tag.word[0]) + plan.tag.word[1]);
+  }
   for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
     if (part == nullptr) continue;
     workspace_.fit(*part);
@@ -30,8 +35,8 @@ void Group::make_ready(const Plan& plan) {
 }
 
 inline void Group::enter(Request& request) {
-  if (request.plan != ready_plan_) make_ready(*request.plan);
-  history_->entered(request.sequence, request.tag());
+  if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
+  history_->entered(request.sequence);
   request.entered = true;
   if (place_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) attend(request);
 }
@@ -165,7 +170,7 @@ void Group::give_up() {
   const auto now = Patience::Clock::now();
   if (!given_up_at_) given_up_at_ = now;
   bool ours = true;
-  for (Link& link : links_)
+  for (PeerLink& link : links_)
     if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
   if (!ours && now < *given_up_at_ + kWithdrawnWithin) return;
   if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
@@ -209,7 +214,9 @@ bool Group::is_cut_off() {
   if (!cut_off_) return false;
   const auto& [closed, until] = *cut_off_;
   const int peer = local_rank_of(closed.peer);
-  if (job_->has_left(closed.peer)) {
+  if (!is_well()) {
+    fail_by_loss();
+  } else if (job_->has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
   } else if (Patience::Clock::now() > until) {
     abort(

@@ -20,7 +20,7 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 BiasedMutex::BiasedMutex()
     : state_(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ? State::biased : State::shared) {}
 
-void BiasedMutex::lock_shared() {
+void BiasedMutex::share() {
   if (state_.load(std::memory_order_acquire) != State::shared) {
     State biased = State::biased;
     state_.compare_exchange_strong(biased, State::leaving);
@@ -28,6 +28,10 @@ void BiasedMutex::lock_shared() {
     if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     state_.store(State::shared);
   }
+}
+
+void BiasedMutex::lock_shared() {
+  share();
   mutex_.lock();
   // The owner is inside for the last time. A thread of a real-time class does not give way to it by yielding.
   for (int yields = 0; inside_.load(std::memory_order_acquire); ++yields) {

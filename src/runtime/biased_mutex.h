@@ -20,6 +20,8 @@ class BiasedMutex {
     if (!enter()) lock_shared();
   }
   bool try_lock() { return enter() || try_lock_shared(); }
+  // From here on a std::mutex: so that try_lock() of another thread than the first can succeed.
+  void share();
   void unlock() {
     if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == this_thread()) {
       inside_.store(false, std::memory_order_release);

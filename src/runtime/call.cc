@@ -1,7 +1,19 @@
 #include "runtime/call.h"
 
+#include "tutti/error.h"
+
 namespace tutti::runtime {
 namespace {
+
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
+
+// A caller's number may be no enumerator: what is looked up by it would lie beside the table.
+template <class Enum>
+void check_named(const std::string& what, const std::string& kind, Enum value) {
+  if (to_string(value) == kNoName)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": there is no " + kind + " " + std::to_string(static_cast<int>(value)) + " (tutti/types.h)");
+}
 
 constexpr std::uint64_t bits(std::uint64_t value, int count, int shift) {
   return (value & ((std::uint64_t{1} << count) - 1)) << shift;
@@ -16,6 +28,21 @@ std::uint64_t number(Enum value) {
 }
 
 }  // namespace
+
+void check(const Ask& ask, int ranks) {
+  check_named("a call", "collective", ask.collective);
+  const std::string what(to_string(ask.collective));
+  check_named(what, "element type", ask.dtype);
+  check_named(what, "operator", ask.op);
+  check_named(what, "order", ask.order);
+  check_named(what, "algorithm", ask.algorithm);
+  if (ask.count >= kMostElements / static_cast<std::uint64_t>(ranks))
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
+  if (ask.root < 0 || ask.root >= ranks)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(ranks));
+}
 
 Tag Call::pack() const {
   Tag tag;

@@ -26,6 +26,9 @@ struct Ask {
   friend bool operator==(const Ask&, const Ask&) = default;
 };
 
+// Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
+void check(const Ask& ask, int ranks);
+
 struct Call {
   std::uint32_t sequence = 0;  // of this communicator, from 1
   Collective collective = Collective::barrier;
@@ -44,6 +47,13 @@ struct Call {
   }
   static Call unpack(const Tag& tag);
 };
+
+// splitmix64's finaliser (Steele, Lea, Flood 2014).
+inline std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
 
 // "all_reduce #412 (float32 x 1048576, sum)"; a broadcast names its root, a forced algorithm or order is named too.
 std::string describe(const Call& call);

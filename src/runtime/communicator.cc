@@ -2,6 +2,7 @@
 #include "tutti/communicator.h"
 
 #include <exception>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -40,7 +41,7 @@ Work& Work::operator=(Work&& other) noexcept {
 }
 Work::~Work() {
   try {
-    wait();
+    if (request_ != nullptr) request_->group->wait_untold(*request_);
   } catch (const Error&) {
     // The communicator keeps the failure; the next call on it throws it.
   }
@@ -72,6 +73,13 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 }
 Communicator::~Communicator() {
   if (group_ != nullptr) group_->drain();
+}
+
+void Communicator::finalize() {
+  if (group_ == nullptr) return;
+  const auto group = std::exchange(group_, nullptr);
+  group->drain();
+  group->finalize();
 }
 
 Communicator Communicator::from_env() { return join(Settings::from_env()); }
@@ -111,9 +119,21 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
       if (first == nullptr) first = std::current_exception();
     }
   };
+  std::promise<bool> all_started;
+  const std::shared_future<bool> may_run = all_started.get_future().share();
   std::vector<std::thread> threads;
-  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back(run, rank);
-  run(0);
+  try {
+    for (int rank = 1; rank < ranks; ++rank)
+      threads.emplace_back([&run, may_run, rank] {
+        if (may_run.get()) run(rank);
+      });
+  } catch (const std::exception& failure) {  // those that have started are not to wait for the others
+    first = std::make_exception_ptr(Error(ErrorCode::system, "run_threads: no thread for rank " +
+                                                                 std::to_string(threads.size() + 1) + " of " +
+                                                                 std::to_string(ranks) + ": " + failure.what()));
+  }
+  all_started.set_value(first == nullptr);
+  if (first == nullptr) run(0);
   for (std::thread& thread : threads) thread.join();
   if (first != nullptr) std::rethrow_exception(first);
 }
@@ -124,6 +144,7 @@ int Communicator::size() const { return group_->size(); }
 Communicator Communicator::split(int color, int key) { return Communicator(group_->split(color, key)); }
 
 Registration Communicator::register_memory(void* data, std::size_t bytes) {
+  group_->job().refuse_if_forked();
   Registration registration;
   verbs::Transport* const verbs = group_->job().verbs();
   if (verbs != nullptr && bytes > 0) registration.owner_ = verbs->registry().add(static_cast<std::byte*>(data), bytes);
@@ -139,6 +160,7 @@ Memory Communicator::allocate(std::size_t bytes) {
 }
 
 void Communicator::abort(const std::string& reason) {
+  group_->job().refuse_if_forked();
   group_->abort({ErrorCode::aborted, rank(), "rank " + std::to_string(rank()) + " aborted: " + reason});
 }
 

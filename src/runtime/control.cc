@@ -28,6 +28,7 @@ class Alone final : public Control {
   const std::vector<Member>& members() const override { return members_; }
   int rank() const override { return 0; }
   const std::string& announced() const override { return announced_; }
+  void leave() override {}
   void on_connection(OnConnection) override {}
   void connect(int, Path, std::uint64_t) override {}
   void on_notice(OnNotice) override {}
@@ -35,6 +36,7 @@ class Alone final : public Control {
   void probe(int, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
   void unpublish(std::uint64_t) override {}
+  void farewell(std::uint64_t, int, const CallAccount&) override {}
 
  private:
   std::vector<Member> members_ = std::vector<Member>(1);
@@ -47,9 +49,7 @@ class Alone final : public Control {
 std::string problem_of(const Settings& s) {
   if (s.size < 1 || s.size > 65536)
     return "the world size is " + std::to_string(s.size) + " but should be from 1 to 65536";
-  if (s.rank < 0 || (s.size == 1 && s.rank != 0))
-    return "rank " + std::to_string(s.rank) + " is outside 0.." + std::to_string(s.size - 1) + ", the job having " +
-           std::to_string(s.size) + (s.size == 1 ? " rank" : " ranks");
+  if (s.rank < 0 || (s.size == 1 && s.rank != 0)) return "rank " + std::to_string(s.rank) + outside(s.size);
   if (std::min({s.timeout, s.connect_timeout, s.join_timeout}) <= milliseconds(0))
     return "timeouts must be longer than zero";
   if (!is_transport(s.transport)) return "transport '" + s.transport + "' is not one of auto, shm, tcp, verbs";
@@ -89,7 +89,7 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
         ErrorCode::invalid_argument,
         "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
         "set TUTTI_MASTER=host:port");
-  const std::string& host = settings.master_address;
+  const std::string host = without_brackets(settings.master_address);
   meeting.secret = settings.secret;
   if (!host.empty()) meeting.places = resolve(host, settings.master_port);
   if (host.empty()) {
@@ -101,6 +101,12 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
                       ", on another host, but there is no secret to let them in by: set the same TUTTI_SECRET or "
                       "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
     meeting.places = {local_place(settings)};
+  } else if (std::none_of(meeting.places.begin(), meeting.places.end(),
+                          [](const Endpoint& place) { return !place.is_loopback() || has_route_to(place); })) {
+    throw Error(ErrorCode::system, "the ranks meet at " + meeting.text() +
+                                       ", which this host's loopback interface does not reach: is it up (`ip link set "
+                                       "lo up`)? Ranks of one host can meet without it (TUTTI_MASTER=:" +
+                                       std::to_string(settings.master_port) + ")");
   } else if (settings.rank == 0 && !settings.interface.empty()) {
     const Endpoint here = find_interface(settings.interface, meeting.places.front().family());
     if (const auto told = Endpoint::parse(host, settings.master_port); told && told->address() != here.address())
@@ -116,8 +122,9 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
 
 class Meeter {
  public:
-  Meeter(const Settings& settings, Store& store, Meeting& meeting)
-      : settings_(settings), store_(store), meeting_(meeting) {}
+  // number: of this join among those of this store.
+  Meeter(const Settings& settings, Store& store, std::uint32_t number, Meeting& meeting)
+      : settings_(settings), store_(store), keys_("tutti/" + std::to_string(number) + "/"), meeting_(meeting) {}
 
   // Rank 0 says in the store where it listens, and with what secret unless everyone is configured with one.
   void as_master() {
@@ -127,17 +134,18 @@ class Meeter {
       meeting_.listeners.push_back(listen_in(address, settings_.port_first, settings_.port_last));
       meeting_.places = {own_end(meeting_.listeners.back().fd())};
       meeting_.secret = settings_.secret.empty() ? to_hex(random_digest()) : settings_.secret;
-      store_.set(kSecret, settings_.secret.empty() ? meeting_.secret : "");
-      store_.set(kAddress, meeting_.places.front().address() + " " + std::to_string(meeting_.places.front().port()));
+      store_.set(keys_ + kSecret, settings_.secret.empty() ? meeting_.secret : "");
+      store_.set(keys_ + kAddress,
+                 meeting_.places.front().address() + " " + std::to_string(meeting_.places.front().port()));
     } catch (const Error& error) {
       // So that the others need not wait.
-      store_.set(kAddress, "!" + std::to_string(static_cast<int>(error.code)) + " " + error.what());
+      store_.set(keys_ + kAddress, "!" + std::to_string(static_cast<int>(error.code)) + " " + error.what());
       throw;
     }
   }
 
   void as_member() {
-    store_.set(host_key(settings_.rank), host_id() + " " + std::to_string(settings_.size));
+    store_.set(keys_ + host_key(settings_.rank), host_id() + " " + std::to_string(settings_.size));
     const std::string where = get(kAddress, "rank 0 did not say in the store where it is");
     const std::size_t space = where.find(' ');
     const std::string address = where.substr(0, space),
@@ -174,24 +182,31 @@ class Meeter {
   }
 
   std::string get(const std::string& key, const std::string& otherwise) {
-    // The other ranks wait a little longer than rank 0, which knows more about what is missing.
+    // The other ranks wait a little longer than rank 0, which knows more about what is missing. A rank that cannot be
+    // one of the job is here only to let rank 0 tell the others.
     const auto grace = settings_.rank == 0 ? Clock::duration(0) : std::chrono::seconds(1);
-    const auto left = std::chrono::duration_cast<milliseconds>(meeting_.deadline + grace - Clock::now());
+    const auto most = std::chrono::duration_cast<milliseconds>(meeting_.deadline + grace - Clock::now());
+    const bool is_outside = settings_.rank >= settings_.size;
+    const auto left = is_outside ? std::min(most, settings_.connect_timeout) : most;
     try {
-      return store_.get(key, std::max(left, milliseconds(1)));
+      return store_.get(keys_ + key, std::max(left, milliseconds(1)));
     } catch (const std::exception& failure) {
+      if (is_outside)
+        throw join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
+                         "rank " + std::to_string(settings_.rank) + outside(settings_.size) + "; " + otherwise);
       throw join_error(
           ErrorCode::timeout, settings_.rank, -1,
           otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() + ")");
     }
   }
 
-  static std::string host_key(int rank) { return "tutti/host/" + std::to_string(rank); }
-  static constexpr char kAddress[] = "tutti/address";
-  static constexpr char kSecret[] = "tutti/secret";
+  static std::string host_key(int rank) { return "host/" + std::to_string(rank); }
+  static constexpr char kAddress[] = "address";
+  static constexpr char kSecret[] = "secret";
 
   const Settings& settings_;
   Store& store_;
+  const std::string keys_;  // how they begin
   Meeting& meeting_;
 };
 
@@ -204,6 +219,7 @@ std::string Meeting::text() const {
 }
 
 std::unique_ptr<Control> Control::join(const Settings& settings, Store* store, Announcement announcement) {
+  const std::uint32_t number = store ? store->count_join(settings.rank) : 0;  // also of one that comes to nothing
   check(settings);
   if (announcement.text.size() > kMostAnnouncedBytes)
     announcement.trouble = "rank 0 has " + std::to_string(announcement.text.size()) + " bytes to announce, more than " +
@@ -219,9 +235,9 @@ std::unique_ptr<Control> Control::join(const Settings& settings, Store* store, A
   if (!store)
     meet_at_master(settings, meeting);
   else if (settings.rank == 0)
-    Meeter(settings, *store, meeting).as_master();
+    Meeter(settings, *store, number, meeting).as_master();
   else
-    Meeter(settings, *store, meeting).as_member();
+    Meeter(settings, *store, number, meeting).as_member();
   return join_at(settings, std::move(meeting));
 }
 

@@ -44,42 +44,49 @@ struct Notice {
     left,  // `peer` has left in good order
     poisoned,  // some rank failed communicator `communicator`: `error` says why, as it should be thrown here
     answer,    // the answer to probe(): what `peer` did at that sequence
+    agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
+    differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them
   };
   Kind kind;
   int peer = -1;  // of the job (world rank)
   std::uint64_t communicator = 0;
   ErrorCode code = ErrorCode::aborted;
-  std::string message;
+  std::string message;  // poisoned: why. lost: what became of `peer`, which the text calls "it"
   // answer
-  std::uint32_t sequence = 0;  // what was asked about
+  std::uint32_t sequence = 0;  // what was asked about; differed: see there
   bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
   Tag call{};
-  Tag last{};  // the last call it completed; all zero if none
+  Tag last{};             // the last call it completed; all zero if none
+  bool has_left = false;  // the peer has left the communicator
+};
+
+// All calls that a rank has made on a communicator, in a form that can be compared.
+struct CallAccount {
+  std::uint32_t calls = 0;   // their number
+  std::uint64_t digest = 0;  // of all of them, in order
+  Tag last{};                // the last of them; all zero if there was none
+  friend bool operator==(const CallAccount&, const CallAccount&) = default;
 };
 
 // What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
-// and lock-free for the writer (one writer a communicator).
+// and lock-free for the writer (one writer a communicator). Calls of one kind in a row are one entry.
 class CallHistory {
  public:
-  void entered(std::uint32_t sequence, const Tag& tag) {
-    Slot& slot = slots_[sequence % kKept];
-    slot.sequence.store(0, std::memory_order_relaxed);
-    slot.word0.store(tag.word[0], std::memory_order_release);
-    slot.word1.store(tag.word[1], std::memory_order_release);
-    slot.sequence.store(sequence, std::memory_order_release);
-    entered_.store(sequence, std::memory_order_release);
-  }
+  // The calls from `sequence` on are of this kind, a tag with sequence 0. Before entered(sequence).
+  void begins(std::uint32_t sequence, const Tag& kind);
+  void entered(std::uint32_t sequence) { entered_.store(sequence, std::memory_order_release); }
   void completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
   bool at(std::uint32_t sequence, Tag& tag) const;  // false: not entered, or too long ago to say
   bool is_ahead_of(std::uint32_t sequence) const;
   Tag last_completed() const;
 
  private:
-  static constexpr int kKept = 16;
-  struct Slot {
-    std::atomic<std::uint64_t> sequence{0}, word0{0}, word1{0};
+  static constexpr std::uint32_t kKept = 16;
+  struct Row {  // of calls of one kind
+    std::atomic<std::uint64_t> first{0}, word0{0}, word1{0};
   };
-  Slot slots_[kKept];
+  Row rows_[kKept];
+  std::atomic<std::uint32_t> row_count_{0};  // ever
   std::atomic<std::uint32_t> entered_{0}, completed_{0};
 };
 
@@ -102,9 +109,12 @@ class Control {
   // uid and master_port, where the kernel vouches for the user. Rank 0's `announcement` counts, the others' is ignored.
   static std::unique_ptr<Control> join(const Settings& settings, Store* store, Announcement announcement = {});
 
-  // Says goodbye; rank 0 stays until all have left or connect_timeout has passed. No handler runs after it has
-  // returned.
+  // As leave(). No handler runs after it has returned.
   virtual ~Control() = default;
+
+  // Says goodbye, and waits until the others' control threads have heard all that this rank has said: a second at
+  // most, whatever their ranks are doing. Notices may still come meanwhile. Afterwards nothing else may be called.
+  virtual void leave() = 0;
 
   virtual const std::vector<Member>& members() const = 0;
   virtual int rank() const = 0;
@@ -123,12 +133,18 @@ class Control {
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
   // Tells every other rank of the job that `communicator` has failed. Thread-safe.
   virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
-  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone.
+  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone. Once
+  // rank 0 has left, a Notice{lost} follows where the peer's process is gone.
   // Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) = 0;
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
   virtual void unpublish(std::uint64_t communicator) = 0;
+  // Says that this rank has left `communicator`, which has `ranks` ranks, and what it had called. A Notice{agreed} or
+  // {differed} follows, the latter where a rank that left before had made other calls: so of two ranks that made
+  // different calls the one that leaves later hears of it. (Not of two that leave after rank 0 has left the job, unless
+  // a rank left the communicator before that.) Thread-safe.
+  virtual void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) = 0;
 };
 
 }  // namespace tutti::runtime

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
-#include <system_error>
 
 #include "runtime/control_uplink.h"
+#include "runtime/report.h"
+#include "transport/descriptor.h"
 
 namespace tutti::runtime {
 
@@ -37,7 +38,9 @@ FarHub::FarHub(asio::io_context& io, const Settings& settings, const Meeting& me
       warn_after_(settings.connect_timeout) {}
 
 void FarHub::start() {
-  deadline_.expires_at(meeting_.deadline);
+  // A rank that cannot be one of the job goes there only to let rank 0 tell the others.
+  deadline_.expires_at(is_outside() ? std::min(meeting_.deadline, Clock::now() + settings_.connect_timeout)
+                                    : meeting_.deadline);
   deadline_.async_wait([this](error_code ec) {
     if (!ec) overdue();
   });
@@ -47,8 +50,10 @@ void FarHub::start() {
 void FarHub::attempt() {
   int error = 0;
   Socket socket = start_connecting(place(), error);
-  if (error != 0 && error != EINPROGRESS)
-    return attempt_failed(Handshake::Failure::none, std::generic_category().message(error));
+  if (is_out_of_descriptors(error))
+    return fail(join_error(ErrorCode::system, settings_.rank, settings_.rank,
+                           "no descriptor is left for its connection to rank 0: " + system_words(error)));
+  if (error != 0 && error != EINPROGRESS) return attempt_failed(Handshake::Failure::none, system_words(error));
   if (place().is_local() && !is_same_user(socket.fd()))
     return fail(join_error(ErrorCode::refused, settings_.rank, 0,
                            "another user's process listens at " + place().text() + ": choose another port"));
@@ -128,6 +133,10 @@ void FarHub::closed(const std::string& why) {
 void FarHub::overdue() {
   if (joined_ || over_) return;
   if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
+  if (is_outside())
+    return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
+                           "rank " + std::to_string(settings_.rank) + outside(settings_.size) +
+                               "; rank 0, which would tell the others, did not answer at " + meeting_.text()));
   fail(join_error(ErrorCode::unreachable, settings_.rank, 0,
                   "rank 0 could not be reached at " + meeting_.text() + " within " +
                       in_seconds(settings_.join_timeout) + " (" +
@@ -160,10 +169,20 @@ void FarHub::leave(std::function<void()> done) {
   deadline_.cancel();
   pause_.cancel();
   if (!link_ || !link_->is_open() || !introduced_) return done();
-  link_->on_message = nullptr;
-  link_->on_closed = [done = std::move(done)](const std::string&) { done(); };
+  // The hub closes the connection when it has answered all that this rank has said.
+  if (!joined_) link_->on_message = nullptr;
+  link_->on_closed = [this, done](const std::string& why) {
+    user_.hub_closed(why);
+    done();
+  };
   link_->send(Goodbye{});
-  link_->finish(std::min(kLinger, settings_.connect_timeout));
+  deadline_.expires_after(std::min(kLinger, settings_.connect_timeout));
+  deadline_.async_wait([this, done](error_code ec) {
+    if (ec) return;
+    link_->close();
+    user_.hub_closed("it did not close in time");
+    done();
+  });
 }
 
 }  // namespace tutti::runtime

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <cstdio>
 
 #include "runtime/control_uplink.h"
+#include "runtime/report.h"
 
 namespace tutti::runtime {
 
@@ -16,8 +16,6 @@ namespace {
 constexpr milliseconds kLinger{1000};
 
 }  // namespace
-
-void report(int rank, const std::string& line) { std::fprintf(stderr, "tutti: rank %d: %s\n", rank, line.c_str()); }
 
 Hub::Hub(asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt, UplinkUser& user)
     : io_(io),
@@ -84,6 +82,13 @@ void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduct
   link->on_message = [this, rank](const ControlMessage& message) { said(rank, message); };
   link->on_closed = [this, rank](const std::string& why) { closed(rank, why); };
   if (join_->complete()) complete();
+}
+
+void Hub::turned_away(const std::string& why) {
+  if (relay_) return;
+  ++told_;
+  if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, settings_.connect_timeout);
+  if (all_told()) fail_after(milliseconds(0));
 }
 
 void Hub::complete() {
@@ -173,17 +178,24 @@ void Hub::relay_on() {
   }
   for (int rank = 1; rank < settings_.size; ++rank)
     if (!relay_->is_present(rank)) links_[static_cast<std::size_t>(rank)]->finish(kLinger);
-  if (left_ && relay_->is_empty()) std::exchange(left_, nullptr)();
 }
 
+// The others' control threads close their connections as soon as they have read this rank's last word.
 void Hub::leave(std::function<void()> done) {
   if (!relay_) return done();
-  left_ = std::move(done);
-  timer_.expires_after(settings_.connect_timeout);
-  timer_.async_wait([this](error_code ec) {
-    if (!ec && left_) std::exchange(left_, nullptr)();
+  asio::post(io_, [this, done = std::move(done)] {  // behind whatever this rank has said before
+    said(0, Goodbye{});
+    const auto done_once_closed = [this, done] {
+      if (std::none_of(links_.begin(), links_.end(), [](const auto& link) { return link && link->is_open(); })) done();
+    };
+    for (const auto& link : links_) {
+      if (!link || !link->is_open()) continue;
+      link->on_message = nullptr;
+      link->on_closed = [done_once_closed](const std::string&) { done_once_closed(); };
+      link->finish(std::min(kLinger, settings_.connect_timeout));
+    }
+    done_once_closed();
   });
-  send(Goodbye{});  // behind whatever this rank has said before
 }
 
 }  // namespace tutti::runtime

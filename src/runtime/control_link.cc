@@ -17,12 +17,14 @@ Link::Link(asio::io_context& io, Socket socket, Handshake handshake)
 
 void Link::start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit) {
   give_up_after(still_connecting ? connect_limit : answer_limit);
-  if (!still_connecting) return shake({});
+  connected_ = !still_connecting;
+  if (connected_) return shake({});
   descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
                          [self = shared_from_this(), answer_limit](error_code ec) {
                            if (ec || !self->is_open()) return;
                            if (const int error = error_of(self->fd_))
                              return self->end(std::generic_category().message(error));
+                           self->connected_ = true;
                            self->give_up_after(answer_limit);
                            self->shake({});
                          });
@@ -34,6 +36,13 @@ void Link::give_up_after(Clock::duration limit) {
     // It may have been given more time after it ran out, before this was called.
     const bool over = !ec && self->deadline_.expiry() <= Clock::now();
     if (over && !self->is_authenticated()) self->end("it did not answer in time");
+  });
+}
+
+void Link::expect_message_within(Clock::duration limit) {
+  deadline_.expires_after(limit);
+  deadline_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec && !self->has_message_ && !self->finishing_) self->end("it said nothing");
   });
 }
 
@@ -122,6 +131,7 @@ void Link::took(std::span<const std::byte> bytes) {
   while (is_open() && !finishing_) {
     const auto message = frames_.next();
     if (!message) break;
+    if (!std::exchange(has_message_, true)) deadline_.cancel();
     if (on_message) on_message(*message);
   }
   if (frames_.broken()) end("it sent what is no control message");
@@ -139,75 +149,6 @@ void Link::shake(std::span<const std::byte> bytes) {
   }
   deadline_.cancel();
   if (on_authenticated) on_authenticated();
-}
-
-Reception::Reception(asio::io_context& io, Clock::duration limit, std::size_t max_pending,
-                     std::function<void(const std::shared_ptr<Link>&)> on_link,
-                     std::function<void(const std::string&)> on_stranger)
-    : io_(io),
-      limit_(limit),
-      max_pending_(max_pending),
-      on_link_(std::move(on_link)),
-      on_stranger_(std::move(on_stranger)) {}
-
-void Reception::open(Socket socket, const Handshake::Door& door) {
-  const bool local = own_end(socket.fd()).is_local();
-  auto listener = std::make_shared<Listener>(
-      Listener{asio::posix::stream_descriptor(io_, socket.release()), asio::steady_timer(io_), door, local});
-  listeners_.push_back(listener);
-  wait_at(listener);
-}
-
-void Reception::close() {
-  for (const auto& listener : listeners_) {
-    error_code ignored;
-    listener->descriptor.close(ignored);
-  }
-  listeners_.clear();
-}
-
-void Reception::wait_at(const std::shared_ptr<Listener>& listener) {
-  listener->descriptor.async_wait(asio::posix::stream_descriptor::wait_read, [this, listener](error_code ec) {
-    if (!ec && listener->descriptor.is_open()) accept_at(listener);
-  });
-}
-
-void Reception::accept_at(const std::shared_ptr<Listener>& listener) {
-  int error = 0;
-  Socket socket = accept_from(listener->descriptor.native_handle(), error);
-  if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-    on_stranger_("cannot take a connection: " + std::generic_category().message(error));
-    listener->pause.expires_after(std::chrono::milliseconds(100));
-    return listener->pause.async_wait([this, listener](error_code ec) {
-      if (!ec && listener->descriptor.is_open()) wait_at(listener);
-    });
-  }
-  if (socket) welcome(std::move(socket), *listener);
-  if (listener->descriptor.is_open()) wait_at(listener);
-}
-
-void Reception::welcome(Socket socket, const Listener& listener) {
-  if (listener.local && !is_same_user(socket.fd()))
-    return on_stranger_("turned away a process of another user at the local socket");
-  make_room();
-  const std::string from = listener.local ? "a local process" : other_end(socket.fd()).text();
-  auto link = std::make_shared<Link>(io_, std::move(socket), Handshake::accepting(listener.door, random_digest()));
-  link->on_authenticated = [this, raw = link.get()] { on_link_(raw->shared_from_this()); };
-  link->on_closed = [this, from, raw = link.get()](const std::string& why) {
-    if (raw->handshake().heard()) on_stranger_("turned away " + from + ": " + why);
-  };
-  pending_.push_back(link);
-  link->start(false, limit_, limit_);
-}
-
-void Reception::make_room() {
-  std::erase_if(pending_, [](const std::weak_ptr<Link>& entry) {
-    const auto link = entry.lock();
-    return !link || !link->is_open() || link->is_authenticated();
-  });
-  if (pending_.size() < max_pending_) return;
-  pending_.front().lock()->close();
-  pending_.pop_front();
 }
 
 }  // namespace tutti::runtime

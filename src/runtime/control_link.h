@@ -6,7 +6,6 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,6 +36,7 @@ class Link : public std::enable_shared_from_this<Link> {
   int release();  // the socket, non-blocking, everything of the handshake written and nothing after it read
 
   void send(const ControlMessage& message);
+  void expect_message_within(Clock::duration limit);  // or it ends
   // Writes what is still to be written, tells the other end that nothing follows, and closes when it does, or after
   // `limit`.
   void finish(Clock::duration limit);
@@ -44,6 +44,7 @@ class Link : public std::enable_shared_from_this<Link> {
 
   const Handshake& handshake() const { return handshake_; }
   bool is_open() const { return descriptor_.is_open(); }
+  bool has_connected() const { return connected_; }
   bool is_authenticated() const { return handshake_.done(); }
   Endpoint own_end() const { return runtime::own_end(fd_); }
   Endpoint other_end() const { return runtime::other_end(fd_); }
@@ -64,43 +65,11 @@ class Link : public std::enable_shared_from_this<Link> {
   Handshake handshake_;
   FrameReader frames_{0};
   std::vector<std::byte> out_;
+  bool connected_ = false;
   bool carrying_ = false;
+  bool has_message_ = false;
   bool finishing_ = false;
   bool waiting_to_write_ = false;
-};
-
-// Listens: takes connections in and hands over those that have shaken hands. Strangers cost nothing but a socket each
-// for a moment: the oldest is dropped when too many are still shaking hands.
-class Reception {
- public:
-  // on_link: the link's handshake says what it is for. on_stranger: someone was turned away, and why.
-  Reception(boost::asio::io_context& io, Clock::duration limit, std::size_t max_pending,
-            std::function<void(const std::shared_ptr<Link>&)> on_link,
-            std::function<void(const std::string&)> on_stranger);
-
-  // Behind a local socket only processes of our own user are let in.
-  void open(Socket listener, const Handshake::Door& door);
-  void close();
-
- private:
-  struct Listener {
-    boost::asio::posix::stream_descriptor descriptor;
-    boost::asio::steady_timer pause;
-    Handshake::Door door;
-    bool local;
-  };
-  void wait_at(const std::shared_ptr<Listener>& listener);
-  void accept_at(const std::shared_ptr<Listener>& listener);
-  void welcome(Socket socket, const Listener& listener);
-  void make_room();
-
-  boost::asio::io_context& io_;
-  Clock::duration limit_;
-  std::size_t max_pending_;
-  std::function<void(const std::shared_ptr<Link>&)> on_link_;
-  std::function<void(const std::string&)> on_stranger_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
-  std::deque<std::weak_ptr<Link>> pending_;  // oldest first
 };
 
 }  // namespace tutti::runtime

@@ -98,7 +98,7 @@ void fields(auto& archive, Of<Member> auto& m) {
   archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid, m.processors, m.share, m.no_verbs, m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
-  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last);
+  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) { archive(i.member, i.size, i.timeout_ms, i.transport); }
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
@@ -108,6 +108,8 @@ void fields(auto&, Of<Ping> auto&) {}
 void fields(auto&, Of<Goodbye> auto&) {}
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }
+void fields(auto& archive, Of<CallAccount> auto& a) { archive(a.calls, a.digest, a.last); }
+void fields(auto& archive, Of<Farewell> auto& f) { archive(f.communicator, f.rank, f.ranks, f.account); }
 
 template <class T>
 void Writer::put(const std::vector<T>& list) {

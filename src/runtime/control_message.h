@@ -57,8 +57,18 @@ struct Answer {  // member -> hub -> member
   Notice notice;
 };
 
-// Notice: poisoned: member -> hub -> every other; lost, left: hub -> members.
-using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice>;
+// member -> hub: it has left a communicator; hub -> members, when rank 0 leaves: what they are to compare with then.
+struct Farewell {
+  std::uint64_t communicator = 0;
+  std::int32_t rank = -1;  // that left
+  std::int32_t ranks = 0;  // that the communicator has
+  CallAccount account;
+};
+
+// Notice: poisoned: member -> hub -> every other; lost, left: hub -> members; agreed, differed: hub -> who said
+// Farewell.
+using ControlMessage =
+    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

@@ -3,18 +3,18 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
-#include <cerrno>
+#include <boost/system/system_error.hpp>
 #include <system_error>
 #include <utility>
 
+#include "runtime/report.h"
 #include "topology/processors.h"
+#include "transport/descriptor.h"
 
 namespace tutti::runtime {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-
-constexpr int kSlowest = 12;  // times connect_timeout, for a peer that has been reached to answer
 
 Plane::Plane(const Settings& settings, Meeting meeting)
     : settings_(settings),
@@ -23,8 +23,9 @@ Plane::Plane(const Settings& settings, Meeting meeting)
       tick_timer_(io_),
       reception_(
           io_, settings.connect_timeout, static_cast<std::size_t>(settings.size) + 64,
-          [this](const std::shared_ptr<Link>& link) { link_arrived(link); },
-          [this](const std::string& what) { stranger(what); }) {
+          {.on_link = [this](const std::shared_ptr<Link>& link) { link_arrived(link); },
+           .on_stranger = [this](const std::string& what) { stranger(what); },
+           .on_no_room = [this](const Handshake::Opening& opening, bool local) { no_room_for(opening, local); }}) {
   if (settings_.rank == 0) {
     salt_ = random_digest();
     auto hub = std::make_unique<Hub>(io_, settings_, meeting_, salt_, *this);
@@ -38,13 +39,15 @@ Plane::Plane(const Settings& settings, Meeting meeting)
                     {settings_.rank, settings_.size, meeting_.secret, data_key(salt_), true, true});
 }
 
-Plane::~Plane() {
-  asio::post(io_, [this] { leave(); });
-  if (thread_.joinable()) thread_.join();
-}
+Plane::~Plane() { leave(); }
 
 void Plane::join() {
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw join_error(ErrorCode::system, settings_.rank, settings_.rank,
+                     std::string("it cannot start its control thread: ") + error.what());
+  }
   join_result_.get_future().get();
 }
 
@@ -78,7 +81,16 @@ void Plane::tick() {
 // --- joining
 
 std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting) {
-  auto plane = std::make_unique<Plane>(settings, std::move(meeting));
+  const auto refuse = [&](const std::string& why) {
+    throw join_error(ErrorCode::system, settings.rank, settings.rank, "it cannot have a control plane: " + why);
+  };
+  std::unique_ptr<Plane> plane;
+  try {
+    const StandardStreamsTaken taken;  // while Asio makes descriptors
+    plane = std::make_unique<Plane>(settings, std::move(meeting));
+  } catch (const boost::system::system_error& error) {
+    refuse(system_words(error.code().value()));
+  }
   plane->join();
   return plane;
 }
@@ -93,7 +105,10 @@ std::optional<Endpoint> Plane::address_to_listen_at(const std::optional<Endpoint
   const bool by_network = own_end && !own_end->is_local();
   if (!settings_.interface.empty())
     return find_interface(settings_.interface, by_network ? own_end->family() : AF_UNSPEC);
-  return by_network ? *own_end : loopback();
+  if (by_network) return *own_end;
+  // Ranks that have met at a local socket are all of this host: unless they are told otherwise, they need no network.
+  if (meeting_.is_local() && settings_.transport == "auto" && !has_loopback()) return std::nullopt;
+  return loopback();
 }
 
 Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
@@ -150,7 +165,7 @@ void Plane::received(const ControlMessage& message) {
 
 void Plane::hub_closed(const std::string& why) {
   if (!seat_) return;
-  seat_->closed(why);
+  leaving_ ? seat_->hub_is_gone() : seat_->closed(why);
   seat_spoke();
 }
 
@@ -183,25 +198,9 @@ void Plane::poison(std::uint64_t communicator, ErrorCode code, const std::string
 
 void Plane::probe(int peer, std::uint64_t communicator, std::uint32_t sequence) {
   asio::post(io_, [this, peer, communicator, sequence] {
+    if (!seat_->has_hub()) return look_for(peer);
     uplink_->send(Probe{settings_.rank, peer, communicator, sequence});
   });
-}
-
-void Plane::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
-  asio::post(io_, [this, communicator, history = std::move(history)] { seat_->publish(communicator, history); });
-}
-
-void Plane::unpublish(std::uint64_t communicator) {
-  asio::post(io_, [this, communicator] { seat_->unpublish(communicator); });
-}
-
-// --- data connections
-
-void Plane::link_arrived(const std::shared_ptr<Link>& link) {
-  const Handshake::Opening opening = link->handshake().opening();
-  if (opening.purpose == Handshake::Purpose::control) return hub_->arrived(link);
-  const Path path = link->own_end().is_local() ? Path::local : Path::tcp;
-  deliver({opening.from, path, opening.communicator, Socket(link->release()), std::nullopt});
 }
 
 void Plane::stranger(const std::string& what) {
@@ -213,73 +212,32 @@ void Plane::stranger(const std::string& what) {
   report(settings_.rank, what + (others > 0 ? " (and " + std::to_string(others) + " more before)" : ""));
 }
 
-void Plane::on_connection(OnConnection handler) {
-  asio::post(io_, [this, handler = std::move(handler)] {
-    on_connection_ = handler;
-    for (Arrival& arrival : std::exchange(arrivals_, {})) deliver(std::move(arrival));
+void Plane::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
+  asio::post(io_, [this, communicator, history = std::move(history)] { seat_->publish(communicator, history); });
+}
+
+void Plane::unpublish(std::uint64_t communicator) {
+  asio::post(io_, [this, communicator] { seat_->unpublish(communicator); });
+}
+
+void Plane::farewell(std::uint64_t communicator, int ranks, const CallAccount& account) {
+  asio::post(io_, [this, communicator, ranks, account] {
+    seat_->say_farewell({communicator, settings_.rank, ranks, account});
+    seat_spoke();
   });
-}
-
-void Plane::connect(int peer, Path path, std::uint64_t communicator) {
-  asio::post(io_, [this, peer, path, communicator] {
-    connect_now(peer, path, communicator, Clock::now() + settings_.connect_timeout);
-  });
-}
-
-void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline) {
-  const auto failed = [this, peer, path, communicator](const std::string& why) {
-    connect_failed(peer, path, communicator, why);
-  };
-  if (leaving_) return;
-  if (peer < 0 || peer >= settings_.rank) return failed("only lower ranks take connections from this one");
-  if (seat_->is_gone(peer)) return failed("it has died or left");
-  const Member& member = members_[static_cast<std::size_t>(peer)];
-  const auto place =
-      path == Path::local ? Endpoint::local(member.local_name) : Endpoint::parse(member.address, member.port);
-  if (!place) return failed("it listens on no network address");
-
-  int error = 0;
-  Socket socket = start_connecting(*place, error);
-  if (error == EAGAIN && Clock::now() < deadline) {  // a local listener whose queue is full
-    auto pause = std::make_shared<asio::steady_timer>(io_, std::chrono::milliseconds(10));
-    return pause->async_wait([this, pause, peer, path, communicator, deadline](error_code ec) {
-      if (!ec) connect_now(peer, path, communicator, deadline);
-    });
-  }
-  if (error != 0 && error != EINPROGRESS) return failed(place->text() + ": " + std::generic_category().message(error));
-  if (path == Path::local && !is_same_user(socket.fd())) return failed("another user's process answers for it");
-
-  auto link =
-      std::make_shared<Link>(io_, std::move(socket),
-                             Handshake::connecting({Handshake::Purpose::data, settings_.rank, peer, communicator},
-                                                   data_key(salt_), random_digest()));
-  link->on_authenticated = [this, raw = link.get(), peer, path, communicator] {
-    deliver({peer, path, communicator, Socket(raw->release()), std::nullopt});
-  };
-  link->on_closed = [failed, where = place->text()](const std::string& why) { failed(where + ": " + why); };
-  // Once it is connected, a peer whose process is slow to answer, on a machine that is swamped by its ranks, say, gets
-  // more time: if it dies, the connection closes, and if it stands still, rank 0 says so.
-  link->start(error == EINPROGRESS, deadline - Clock::now(), kSlowest * settings_.connect_timeout);
-}
-
-void Plane::connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why) {
-  const std::string names = "rank " + std::to_string(settings_.rank) + ": rank " + std::to_string(peer);
-  deliver({peer, path, communicator, Socket(),
-           Error(ErrorCode::unreachable, names + " cannot be reached (" + why + ")", settings_.rank, peer)});
-}
-
-void Plane::deliver(Arrival arrival) {
-  if (leaving_) return;
-  if (!on_connection_) return arrivals_.push_back(std::move(arrival));
-  const Error* error = arrival.error ? &*arrival.error : nullptr;
-  on_connection_(arrival.peer, arrival.path, arrival.communicator, arrival.socket.release(), error);
 }
 
 // --- the end
 
 void Plane::leave() {
+  std::call_once(left_, [this] {
+    asio::post(io_, [this] { depart(); });
+    if (thread_.joinable()) thread_.join();
+  });
+}
+
+void Plane::depart() {
   leaving_ = true;
-  on_notice_ = nullptr;
   on_connection_ = nullptr;
   reception_.close();
   uplink_->leave([this] { io_.stop(); });

@@ -7,12 +7,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "runtime/control_link.h"
+#include "runtime/control_reception.h"
 #include "runtime/control_relay.h"
 #include "runtime/control_uplink.h"
 
@@ -28,6 +29,7 @@ class Plane final : public Control, public UplinkUser {
   const std::vector<Member>& members() const override { return members_; }
   int rank() const override { return settings_.rank; }
   const std::string& announced() const override { return announced_; }
+  void leave() override;
   void on_connection(OnConnection handler) override;
   void connect(int peer, Path path, std::uint64_t communicator) override;
   void on_notice(OnNotice handler) override;
@@ -35,6 +37,7 @@ class Plane final : public Control, public UplinkUser {
   void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) override;
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) override;
   void unpublish(std::uint64_t communicator) override;
+  void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) override;
 
  private:
   // A data connection that is wanted or has come.
@@ -55,12 +58,17 @@ class Plane final : public Control, public UplinkUser {
   void run();
   void tick();
   void seat_spoke();
+  // --- control_data.cc
   void link_arrived(const std::shared_ptr<Link>& link);
+  void no_room_for(const Handshake::Opening& opening, bool local);
   void stranger(const std::string& what);
   void connect_now(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
+  void look_for(int peer);
   void connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why);
+  void connect_again(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
   void deliver(Arrival arrival);
-  void leave();
+
+  void depart();
   std::optional<Endpoint> address_to_listen_at(const std::optional<Endpoint>& own_end) const;
   std::string data_key(const Digest& salt) const;
 
@@ -88,6 +96,7 @@ class Plane final : public Control, public UplinkUser {
 
   Clock::time_point last_complaint_{};
   int unreported_strangers_ = 0;
+  std::once_flag left_;
   std::thread thread_;
 };
 

@@ -13,10 +13,21 @@ bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point
   return now - last_tick > 3 * pace.tick;
 }
 
-std::string no_word_from(int rank, Clock::duration silence) {
-  return "no word from rank " + std::to_string(rank) + " for " +
-         in_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(silence)) +
+// Why a rank is lost: of the rank, whose name is another in each communicator.
+std::string died(const std::string& why) { return "its process died (" + why + ")"; }
+std::string silent_for(Clock::duration silence) {
+  return "no word from it for " + in_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(silence)) +
          ": its process is stopped, or its host unreachable";
+}
+
+Notice verdict_on(const Farewell& mine, const std::optional<Farewell>& other) {
+  Notice notice;
+  notice.kind = other ? Notice::Kind::differed : Notice::Kind::agreed;
+  notice.communicator = mine.communicator;
+  notice.peer = other ? other->rank : mine.rank;
+  if (other) notice.sequence = other->account.calls;
+  if (other) notice.last = other->account.last;
+  return notice;
 }
 
 }  // namespace
@@ -37,7 +48,10 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
   if (!is_present(from)) return;
   heard_[static_cast<std::size_t>(from)] = now;
   if (std::holds_alternative<Goodbye>(message)) {
-    depart(Notice::Kind::left, from, "rank " + std::to_string(from) + " has left");
+    if (from == 0)  // the hub goes, and with it whoever could compare
+      for (const Farewell& first : farewells_.first())
+        for (int rank = 1; rank < static_cast<int>(present_.size()); ++rank) tell(rank, first);
+    depart(Notice::Kind::left, from, "it has left");
   } else if (const auto* notice = std::get_if<Notice>(&message); notice && notice->kind == Notice::Kind::poisoned) {
     Notice copy = *notice;
     copy.peer = from;
@@ -49,11 +63,15 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
     copy.kind = Notice::Kind::answer;
     copy.peer = from;
     tell(answer->to, std::move(copy));
+  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
+    Farewell copy = *farewell;
+    copy.rank = from;
+    tell(from, verdict_on(copy, farewells_.compare(copy)));
   }
 }
 
 void Relay::closed(int rank, const std::string& why) {
-  if (is_present(rank)) depart(Notice::Kind::lost, rank, "rank " + std::to_string(rank) + " died (" + why + ")");
+  if (is_present(rank)) depart(Notice::Kind::lost, rank, died(why));
 }
 
 void Relay::tick(Clock::time_point now) {
@@ -62,14 +80,10 @@ void Relay::tick(Clock::time_point now) {
   for (int rank = 1; rank < static_cast<int>(present_.size()); ++rank) {
     if (!is_present(rank)) continue;
     if (now - heard_[static_cast<std::size_t>(rank)] > pace_.silence)
-      depart(Notice::Kind::lost, rank, no_word_from(rank, pace_.silence));
+      depart(Notice::Kind::lost, rank, silent_for(pace_.silence));
     else
       tell(rank, Ping{});
   }
-}
-
-bool Relay::is_empty() const {
-  return std::none_of(present_.begin() + 1, present_.end(), [](bool p) { return p; });
 }
 
 void Relay::depart(Notice::Kind kind, int rank, const std::string& message) {
@@ -111,29 +125,63 @@ void Seat::received(const ControlMessage& message, Clock::time_point now) {
       if (is_gone(notice->peer)) return;
       gone_[static_cast<std::size_t>(notice->peer)] = true;
     }
+    if (notice->kind == Notice::Kind::agreed || notice->kind == Notice::Kind::differed)
+      std::erase_if(unheard_, [&](const Farewell& said) { return said.communicator == notice->communicator; });
     notices_.push_back(*notice);
+  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
+    farewells_.compare(*farewell);
   }
 }
 
-void Seat::closed(const std::string& why) {
-  if (is_gone(0)) return;
+void Seat::say_farewell(const Farewell& farewell) {
+  if (hub_is_gone_) {
+    notices_.push_back(verdict_on(farewell, farewells_.compare(farewell)));
+  } else {
+    unheard_.push_back(farewell);
+    outgoing_.emplace_back(farewell);
+  }
+}
+
+void Seat::hub_is_gone() {
+  hub_is_gone_ = true;
+  for (const Farewell& said : std::exchange(unheard_, {})) say_farewell(said);
+}
+
+void Seat::closed(const std::string& why) { lose_hub(died(why)); }
+
+void Seat::lose_hub(const std::string& why) {
+  hub_is_gone();
+  lost(0, why);
+}
+
+void Seat::lost(int peer, const std::string& why) {
+  if (is_gone(peer)) return;
   Notice notice;
   notice.kind = Notice::Kind::lost;
-  notice.peer = 0;
+  notice.peer = peer;
   notice.code = ErrorCode::peer_lost;
-  notice.message = "rank 0 died (" + why + ")";
-  gone_[0] = true;
+  notice.message = why;
+  gone_[static_cast<std::size_t>(peer)] = true;
   notices_.push_back(notice);
 }
 
 void Seat::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now)) heard_ = now;
   last_tick_ = now;
-  if (now - heard_ > pace_.silence) closed(no_word_from(0, pace_.silence));
+  if (now - heard_ > pace_.silence) lose_hub(silent_for(pace_.silence));
 }
 
 void Seat::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
   histories_[communicator] = std::move(history);
+}
+
+// Others may still ask what this rank did there.
+void Seat::unpublish(std::uint64_t communicator) {
+  const auto found = histories_.find(communicator);
+  if (found == histories_.end()) return;
+  left_.emplace_front(*found);
+  if (left_.size() > kKeptLeft) left_.pop_back();
+  histories_.erase(found);
 }
 
 void Seat::answer(const Probe& probe) {
@@ -143,8 +191,11 @@ void Seat::answer(const Probe& probe) {
   reply.notice.peer = rank_;
   reply.notice.communicator = probe.communicator;
   reply.notice.sequence = probe.sequence;
-  if (const auto found = histories_.find(probe.communicator); found != histories_.end()) {
-    const CallHistory& history = *found->second;
+  const auto left = std::ranges::find(left_, probe.communicator, [](const auto& entry) { return entry.first; });
+  reply.notice.has_left = left != left_.end();
+  const auto found = histories_.find(probe.communicator);
+  if (found != histories_.end() || reply.notice.has_left) {
+    const CallHistory& history = reply.notice.has_left ? *left->second : *found->second;
     reply.notice.entered = history.at(probe.sequence, reply.notice.call) || history.is_ahead_of(probe.sequence);
     reply.notice.last = history.last_completed();
   }

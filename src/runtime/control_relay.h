@@ -8,11 +8,14 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/control_farewells.h"
 #include "runtime/control_message.h"
 
 namespace tutti::runtime {
@@ -40,7 +43,6 @@ class Relay {
 
   std::vector<Outgoing> take_outgoing();
   bool is_present(int rank) const { return present_[static_cast<std::size_t>(rank)]; }  // else close its connection
-  bool is_empty() const;                                                                // everyone but rank 0 is gone
 
  private:
   void depart(Notice::Kind kind, int rank, const std::string& message);
@@ -51,6 +53,7 @@ class Relay {
   std::vector<bool> present_;
   std::vector<Clock::time_point> heard_;
   Clock::time_point last_tick_;
+  Farewells farewells_;
   std::vector<Outgoing> outgoing_;
 };
 
@@ -60,10 +63,15 @@ class Seat {
 
   void received(const ControlMessage& message, Clock::time_point now);
   void closed(const std::string& why);  // the connection to the hub
-  void tick(Clock::time_point now);     // not for rank 0, whose hub is itself
+  void hub_is_gone();                   // in good order, or for whom this rank leaves: nothing more comes from it
+  bool has_hub() const { return !hub_is_gone_; }
+  void lost(int peer, const std::string& why);  // found out without the hub
+  void tick(Clock::time_point now);             // not for rank 0, whose hub is itself
+
+  void say_farewell(const Farewell& farewell);
 
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history);
-  void unpublish(std::uint64_t communicator) { histories_.erase(communicator); }
+  void unpublish(std::uint64_t communicator);
 
   std::vector<Notice> take_notices();           // each peer is lost or has left at most once
   std::vector<ControlMessage> take_outgoing();  // for the hub
@@ -71,12 +79,18 @@ class Seat {
 
  private:
   void answer(const Probe& probe);
+  void lose_hub(const std::string& why);
 
   int rank_;
   Pace pace_;
   std::vector<bool> gone_;
   Clock::time_point heard_, last_tick_;
   std::map<std::uint64_t, std::shared_ptr<const CallHistory>> histories_;
+  static constexpr std::size_t kKeptLeft = 256;
+  std::deque<std::pair<std::uint64_t, std::shared_ptr<const CallHistory>>> left_;  // communicators, the last kKeptLeft
+  bool hub_is_gone_ = false;
+  Farewells farewells_;            // what the hub handed on when it left
+  std::vector<Farewell> unheard_;  // said to the hub, and not answered yet
   std::vector<Notice> notices_;
   std::vector<ControlMessage> outgoing_;
 };

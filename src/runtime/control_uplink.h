@@ -52,6 +52,7 @@ class Hub final : public Uplink {
   void leave(std::function<void()> done) override;
 
   void arrived(const std::shared_ptr<Link>& link);  // an authenticated control connection
+  void turned_away(const std::string& why);         // a rank was told, for want of a descriptor: so there can be no job
 
  private:
   void first_words(const std::shared_ptr<Link>& link, const ControlMessage& message);
@@ -78,7 +79,6 @@ class Hub final : public Uplink {
   std::vector<std::shared_ptr<Link>> links_;  // by rank
   boost::asio::steady_timer timer_;
   Clock::duration warn_after_;
-  std::function<void()> left_;
 };
 
 class FarHub final : public Uplink {
@@ -98,6 +98,7 @@ class FarHub final : public Uplink {
   void closed(const std::string& why);
   void overdue();
   void fail(const Error& error);
+  bool is_outside() const { return settings_.rank >= settings_.size; }
   const Endpoint& place() const { return meeting_.places[attempts_ % meeting_.places.size()]; }
 
   boost::asio::io_context& io_;
@@ -115,8 +116,5 @@ class FarHub final : public Uplink {
   boost::asio::steady_timer deadline_, pause_;
   Clock::duration warn_after_;
 };
-
-// One line on stderr: "tutti: rank 2: ...".
-void report(int rank, const std::string& line);
 
 }  // namespace tutti::runtime

@@ -24,6 +24,8 @@ constexpr Patience::Clock::duration kBetweenAskingDevices = 100ms;
 // What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
 // and this is for where none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
+// Likewise of a rank that is lost. All are to hear of it within a second.
+constexpr std::chrono::milliseconds kGraceAfterLoss{200};
 
 std::string seconds(Patience::Clock::duration time) {
   char text[32];
@@ -40,12 +42,15 @@ void Group::drive(Request& request, Job::Lock& lock) {
   const FloatEnvironment environment;
   advance();
   if (request.over) return;
-  Patience patience(job_->is_crowded() || request.driven);  // then two threads of this rank may be at it
+  // Two threads of this rank may be at a driven one.
+  const auto gives_way = [&] { return job_->crowding().is_crowded() || request.driven; };
+  Patience patience(gives_way(), job_->crowding().no_yield_before());
   std::uint64_t seen = moves();
   while (true) {
     advance();
-    if (request.over) return;
-    if (moves() != seen) {
+    if (request.over || moves() != seen) {
+      if (patience.look_back()) job_->watch_processor(patience.look());
+      if (request.over) return;
       seen = moves();
       patience.reset();
       continue;
@@ -56,12 +61,14 @@ void Group::drive(Request& request, Job::Lock& lock) {
       watch(patience.now());
       job_->watch_driven(patience.now());
       job_->advance_all();
+      job_->watch_processor(patience.look());
+      patience.set_crowded(gives_way(), job_->crowding().no_yield_before());
       lock.breathe();
       if (request.over || moves() != seen) continue;
     }
     switch (pause) {
       case Pause::spin: _mm_pause(); break;
-      case Pause::yield: ::sched_yield(); break;
+      case Pause::yield: job_->yield(); break;
       case Pause::sleep:
         request.sleeps = true;
         job_->sleep(lock, request);
@@ -94,6 +101,10 @@ void Group::watch(Patience::Clock::time_point now) {
   vigil_.looked = now;
   const auto waited = vigil_.waited;
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
+  if (!is_well()) {
+    if (!vigil_.lost) vigil_.lost = waited;
+    if (waited > *vigil_.lost + kGraceAfterLoss) return fail_by_loss();
+  }
   const int missing = current_->attendance == nullptr ? -1 : current_->attendance->missing();
   if (current_->waits_device && missing < 0) return watch_device();
   const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
@@ -179,10 +190,7 @@ std::string Group::standing_of(int peer) const {
          (some ? "last completed " + describe(Call::unpack(answer->second.last)) : "has completed no call yet") + ";";
 }
 
-std::string Group::name_of(int rank) const {
-  const std::string name = "rank " + std::to_string(rank);
-  return members_[rank] == rank ? name : name + " (of the job: " + std::to_string(members_[rank]) + ")";
-}
+std::string Group::name_of(int rank) const { return rank_name(members_, rank); }
 
 // --- failing
 // --------------------------------------------------------------------------------------------------------------
@@ -192,9 +200,36 @@ void Group::fail(Failure failure) {
     const std::lock_guard lock(failure_mutex_);
     if (failure_) return;
     failure_ = std::move(failure);
-    failed_.store(true, std::memory_order_release);
+    state_.store(State::failed, std::memory_order_release);
   }
   job_->ring();
+}
+
+void Group::lose(int job_rank, const std::string& why) {
+  const int rank = local_rank_of(job_rank);
+  if (rank < 0) return;
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_ || loss_) return;
+  loss_ = Failure{ErrorCode::peer_lost, rank, name_of(rank) + " was lost: " + why};
+  state_.store(State::bereaved, std::memory_order_release);
+}
+
+void Group::fail_by_loss() {
+  std::unique_lock lock(failure_mutex_);
+  const std::optional<Failure> loss = loss_;
+  lock.unlock();
+  if (loss) fail(*loss);
+}
+
+// No call begins any more.
+void Group::refuse() {
+  if (!has_failed()) fail_by_loss();
+  tell(error_for(nullptr));
+}
+
+void Group::tell(const Error& error) {
+  told_ = true;
+  throw Error(error);
 }
 
 void Group::abort(Failure failure) {
@@ -208,9 +243,14 @@ void Group::abort(Failure failure) {
 void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
   const Call their_call = Call::unpack(theirs);
   history_->at(their_call.sequence, mine);
+  const Call my_call = Call::unpack(mine);
+  const bool other_number = my_call.sequence != their_call.sequence;
   abort({ErrorCode::mismatch, peer,
-         "the ranks made different calls: " + name_of(rank_) + " " + describe(Call::unpack(mine)) + ", " +
-             name_of(peer) + " " + describe(their_call)});
+         "the ranks made different calls: " +
+             (other_number
+                  ? name_of(peer) + " called " + describe(their_call) + ", which " + name_of(rank_) +
+                        " did not; it is at " + describe(my_call) + " now"
+                  : name_of(rank_) + " " + describe(my_call) + ", " + name_of(peer) + " " + describe(their_call))});
 }
 
 void Group::on_notice(const Notice& notice) {
@@ -226,6 +266,12 @@ void Group::on_notice(const Notice& notice) {
     abort_mismatch(peer, mine, notice.call);
     return;
   }
+  if (notice.has_left && !notice.entered) {
+    const Call here = history_->at(notice.sequence, mine) ? Call::unpack(mine) : Call{};
+    abort(
+        {ErrorCode::peer_left, peer, name_of(peer) + " has left the communicator without entering " + describe(here)});
+    return;
+  }
   const std::lock_guard lock(failure_mutex_);
   answers_[peer] = notice;
 }
@@ -233,11 +279,9 @@ void Group::on_notice(const Notice& notice) {
 Error Group::error_for(const Request* request) const {
   const std::lock_guard lock(failure_mutex_);
   const std::string operation = request == nullptr ? "" : describe(request->call());
-  std::string text = "rank " + std::to_string(rank_) + ": " + failure_->message;
+  std::string text = name_of(rank_) + ": " + failure_->message;
   if (!operation.empty() && text.find(operation) == std::string::npos) text += ", during " + operation;
   return {failure_->code, text, rank_, failure_->peer, operation, request == nullptr ? -1 : request->operation.step()};
 }
-
-void Group::throw_failure(const Request* request) const { throw error_for(request); }
 
 }  // namespace tutti::runtime

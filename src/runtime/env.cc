@@ -93,16 +93,14 @@ void read_master(const Environment& env, Settings& settings) {
   const std::size_t colon = value.rfind(':');
   const auto port = colon == std::string::npos ? std::nullopt : parse_port(std::string_view(value).substr(colon + 1));
   if (!port) env.bad("TUTTI_MASTER", kForm);
-  std::string host = value.substr(0, colon);
-  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find(':') != std::string::npos) env.bad("TUTTI_MASTER", kForm);
-  settings.master_address = host;
+  const std::string host = value.substr(0, colon);
+  settings.master_address = without_brackets(host);
+  if (settings.master_address == host && host.find(':') != std::string::npos) env.bad("TUTTI_MASTER", kForm);
   settings.master_port = *port;
 }
 
 void read_torchrun_master(const Environment& env, Settings& settings) {
-  settings.master_address = env.required("MASTER_ADDR", "RANK and WORLD_SIZE are set");
+  settings.master_address = without_brackets(env.required("MASTER_ADDR", "RANK and WORLD_SIZE are set"));
   env.required("MASTER_PORT", "RANK and WORLD_SIZE are set");
   const auto agent = env.text("TORCHELASTIC_USE_AGENT_STORE");
   const bool agent_has_port = agent == "True" || agent == "true" || agent == "1";
@@ -175,9 +173,10 @@ void read_launcher(const Environment& env, Settings& settings) {
   if (name == "Slurm") read_slurm_master(env, settings);
 }
 
-// Without the newline that editors put at the end.
+// Without the newline that editors put at the end. Opened without waiting: a pipe that nobody writes to must not hold
+// up the start, which no timeout bounds yet.
 std::string read_secret_file(const std::string& path, const std::string& named_by) {
-  const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const std::string problem = "the secret's file " + path + " (" + named_by + ") ";
   if (!file) refuse(problem + "cannot be read: " + std::generic_category().message(errno));
   struct stat status {};
@@ -216,6 +215,8 @@ void read_ports(const Environment& env, Settings& settings) {
 
 }  // namespace
 
+const char* launcher_name() noexcept { return std::getenv("TUTTI_LAUNCHER"); }
+
 std::string first_host(const std::string& node_list) {
   std::string host;
   for (std::size_t i = 0; i < node_list.size() && node_list[i] != ','; ++i) {
@@ -230,6 +231,12 @@ std::string first_host(const std::string& node_list) {
     i = close;
   }
   return host;
+}
+
+Settings within_clocks(Settings settings) {
+  for (auto* const time : {&settings.timeout, &settings.connect_timeout, &settings.join_timeout, &settings.warn_after})
+    *time = std::clamp<std::chrono::milliseconds>(*time, std::chrono::milliseconds(0), kLongestWait);
+  return settings;
 }
 
 bool is_transport(std::string_view name) { return name == "auto" || name == "shm" || name == "tcp" || name == "verbs"; }

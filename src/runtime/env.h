@@ -16,6 +16,7 @@
 //   TUTTI_VERBS_DEVICE       the RDMA device to use, or device:port
 //   TUTTI_VERBS_GID          the index of its GID to use
 //   TUTTI_TABLE              the file of a table of algorithms, read by rank 0 for all
+//   TUTTI_LAUNCHER           where `tutti run` takes a rank's last words (launcher.h); set by it, not by users
 //
 // Launchers, the first that is recognised:
 //
@@ -28,6 +29,7 @@
 //   none of them             rank 0 of 1
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -45,6 +47,14 @@ bool is_transport(std::string_view name);
 // Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the
 // variable and what it should look like.
 Settings settings_from(const Lookup& lookup);
+
+// The name of the socket where the launcher of this very process listens, TUTTI_LAUNCHER; nullptr where none does.
+const char* launcher_name() noexcept;
+
+// The same with no time above kLongestWait: times are multiplied, by twelve at most, and added to a clock's
+// nanoseconds, of which 64 bits hold 292 years.
+inline constexpr std::chrono::years kLongestWait{10};
+Settings within_clocks(Settings settings);
 
 // The first host of Slurm's list: "node[007-009,12],login" is "node007".
 std::string first_host(const std::string& node_list);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 namespace tutti::runtime {
 namespace {
@@ -12,12 +13,6 @@ Layout layout_of(const Job& job, const std::vector<int>& members) {
   for (std::size_t r = 0; r < members.size(); ++r)
     layout.host[r] = numbers.try_emplace(job.host_of(members[r]), static_cast<int>(numbers.size())).first->second;
   return layout;
-}
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64's finaliser (Steele, Lea, Flood 2014)
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
 }
 
 }  // namespace
@@ -45,17 +40,74 @@ Group::~Group() {
   Job::Lock lock(*job_);
   job_->remove(*this);
   job_->control().unpublish(id_);
-  for (int peer = 0; !has_failed() && peer < size(); ++peer) {
+  try {
+    leave();
+    tell_untold();
+  } catch (const std::exception&) {  // no memory for the words
+  }
+  links_.clear();
+}
+
+// --- leaving
+// ------------------------------------------------------------------------------------------------------------
+
+// What a peer sent and this rank never took: the ranks made different calls.
+bool Group::finds_unclaimed() {
+  for (int peer = 0; peer < size(); ++peer) {
     Tag tag;
     if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;
     if (Call::unpack(tag).sequence > sequence_)
       continue;  // the peer goes on without this rank: it will hear that it has left
     abort({ErrorCode::mismatch, peer,
-           "rank " + std::to_string(peer) + " called " + describe(Call::unpack(tag)) + ", which rank " +
-               std::to_string(rank_) + " never did before it left"});
-    std::fprintf(stderr, "tutti: rank %d: %s\n", rank_, failure_->message.c_str());
+           "the ranks made different calls: " + name_of(peer) + " called " + describe(Call::unpack(tag)) + ", which " +
+               name_of(rank_) + " never did before it left"});
+    return true;
   }
-  links_.clear();
+  return false;
+}
+
+void Group::tell_untold() {
+  if (!std::exchange(untold_, false) || told_) return;
+  const std::lock_guard lock(failure_mutex_);
+  tell_of_untold(job_->rank(), failure_->message);
+}
+
+void Group::leave_at_exit() {
+  if (is_busy()) {
+    const Request& first = current_ != nullptr ? *current_ : *queue_.front();
+    abort({ErrorCode::aborted, rank_, name_of(rank_) + "'s process exited during " + describe(first.call())});
+    untold_ = true;
+    advance();
+  }
+  leave();
+  tell_untold();
+}
+
+void Group::fail_at_exit() {
+  fail({ErrorCode::aborted, rank_, name_of(rank_) + " has left its job, as its process is exiting"});
+}
+
+void Group::leave(bool is_awaited) {
+  if (size() == 1 || has_failed() || is_busy() || std::exchange(has_parted_, true)) return;
+  if (finds_unclaimed()) {
+    untold_ = true;
+    return;
+  }
+  const CallAccount account{sequence_, digest_, sequence_ == 0 ? Tag{} : Call::numbered(called_, sequence_)};
+  job_->partings().expect(id_, members_, rank_, account, is_awaited);
+  job_->control().farewell(id_, size(), account);
+}
+
+void Group::finalize() {
+  {
+    Job::Lock lock(*job_);
+    finish_all(lock);
+    leave(true);
+    if (has_failed()) tell(error_for(nullptr));
+  }
+  // A rank 0 that is silent for 3 times connect_timeout counts as lost, and then the answer comes from this process.
+  const auto limit = std::max<std::chrono::milliseconds>(4 * job_->settings().connect_timeout, std::chrono::seconds(2));
+  if (const auto error = job_->partings().wait(id_, limit)) throw Error(*error);
 }
 
 int Group::local_rank_of(int job_rank) const {
@@ -97,9 +149,9 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   all_gather_words(2, &mine, all.data(), 1);
   for (int r = 0; r < size(); ++r)
     if (all[r] != bytes)
-      throw Error(ErrorCode::invalid_argument, "allocate: rank " + std::to_string(r) + " asks for " +
-                                                   std::to_string(all[r]) + " bytes, rank " + std::to_string(rank_) +
-                                                   " for " + std::to_string(bytes) + "; all must ask for the same");
+      throw Error(ErrorCode::invalid_argument, "allocate: " + name_of(r) + " asks for " + std::to_string(all[r]) +
+                                                   " bytes, " + name_of(rank_) + " for " + std::to_string(bytes) +
+                                                   "; all must ask for the same");
   std::shared_ptr<SymmetricMemory> memory;
   std::string trouble;
   try {
@@ -112,8 +164,8 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   all_gather_words(2, &fine, all.data(), 1);
   for (int r = 0; r < size(); ++r)
     if (all[r] == 0)
-      throw Error(ErrorCode::system, "allocate: rank " + std::to_string(r) + " has no room for " +
-                                         std::to_string(bytes) + " bytes" + (r == rank_ ? " (" + trouble + ")" : ""));
+      throw Error(ErrorCode::system, "allocate: " + name_of(r) + " has no room for " + std::to_string(bytes) +
+                                         " bytes" + (r == rank_ ? " (" + trouble + ")" : ""));
   return memory;
 }
 

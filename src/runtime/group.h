@@ -85,11 +85,29 @@ class Group : public std::enable_shared_from_this<Group> {
   // Waits for what the job's thread drives: no thread but the caller's own holds the communicator from then on.
   void drain();
 
+  // Waits for all calls, then leaves. Throws the failure, and Error{mismatch} as Partings say.
+  void finalize();
+  // Says what this rank has called, once, unless a call has failed or is not over. Under the engine's lock.
+  void leave(bool is_awaited = false);
+  // When the process exits: calls that are not over are aborted, then it leaves. Under the engine's lock.
+  bool is_busy() const { return current_ != nullptr || !queue_.empty(); }
+  void leave_at_exit();
+  void fail_at_exit();  // any call from then on; thread-safe
+  // Says what failed and was thrown to nobody, once: for when nothing can be thrown any more. Under the engine's lock.
+  void tell_untold();
+  // Waits for a call whose caller does not want to hear of its failure.
+  void wait_untold(Request& request);
+  // In a forked child.
+  void live_for_ever() { self_ = weak_from_this().lock(); }
+
   // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
   void fail(Failure failure);
   void abort(Failure failure);
-  bool has_failed() const { return failed_.load(std::memory_order_acquire); }
-  void on_notice(const Notice& notice);  // on the control thread
+  bool has_failed() const { return state_.load(std::memory_order_acquire) == State::failed; }
+  // On the control thread. A rank of the job is lost, and why. What it has sent may still be on its way, and be all
+  // that the calls need that have been made: they fail when they come to a stand. No call is made any more.
+  void lose(int job_rank, const std::string& why);
+  void on_notice(const Notice& notice);  // likewise
 
   // Under the engine's lock.
   void advance();
@@ -114,7 +132,7 @@ class Group : public std::enable_shared_from_this<Group> {
   std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
   Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask, bool packed);
-  void make_ready(const Plan& plan);
+  void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
   void attend(Request& request);
   bool has_met(Request& request);
@@ -132,10 +150,15 @@ class Group : public std::enable_shared_from_this<Group> {
   void give_up();
   void keep_staging();
   void finish(Request& request);
+  void finish(Request& request, Job::Lock& lock);
   void forget(Request& request);
   static void hold_behind(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
-  void throw_failure(const Request* request) const;
+  bool finds_unclaimed();
+  bool is_well() const { return state_.load(std::memory_order_acquire) == State::well; }
+  void fail_by_loss();
+  [[noreturn]] void refuse();
+  [[noreturn]] void tell(const Error& error);
   Error error_for(const Request* request) const;
   std::string name_of(int rank) const;
   std::string standing_of(int peer) const;
@@ -150,7 +173,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   std::uint32_t sequence_ = 0;
   std::uint32_t splits_ = 0;
-  std::vector<Link> links_;
+  std::vector<PeerLink> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
   MeetingPlace* const place_;            // where those meet; nullptr: no device, or too many ranks
@@ -175,6 +198,7 @@ class Group : public std::enable_shared_from_this<Group> {
     Patience::Clock::time_point looked{};
     Patience::Clock::duration waited{}, next_probe{};
     std::optional<Patience::Clock::duration> left;  // when the peer that is waited for was first seen to have left
+    std::optional<Patience::Clock::duration> lost;  // when a rank was first seen to be lost
     bool warned = false;
   };
   Vigil vigil_;
@@ -185,10 +209,19 @@ class Group : public std::enable_shared_from_this<Group> {
   Patience::Clock::time_point let_go_at_{};  // the last of what was given up
 
   const std::shared_ptr<CallHistory> history_;
-  std::atomic<bool> failed_{false};
-  mutable std::mutex failure_mutex_;  // guards the two below
-  std::optional<Failure> failure_;
+  enum class State : std::uint8_t { well, bereaved, failed };  // bereaved: a rank is lost
+  std::atomic<State> state_{State::well};
+  mutable std::mutex failure_mutex_;  // guards the three below
+  std::optional<Failure> failure_, loss_;
   std::map<int, Notice> answers_;  // to probes, by peer
+  std::atomic<bool> told_{false};  // a call has thrown the failure
+  bool untold_ = false;            // a call that failed had nobody to throw to
+
+  // What this rank has called. Calls like the one before count by their number alone.
+  Tag called_{};  // the last kind of call, with sequence 0
+  std::uint64_t digest_ = 0;
+  bool has_parted_ = false;
+  std::shared_ptr<Group> self_;
 };
 
 }  // namespace tutti::runtime

@@ -155,12 +155,14 @@ void Handshake::on_proof() {
   const Failure verdict = !proven                     ? Failure::wrong_secret
                           : opening_.to != door_.rank ? Failure::wrong_rank
                           : !wanted_here              ? Failure::not_wanted
+                          : !door_.has_room           ? Failure::no_room
                                                       : Failure::none;
   pass_verdict(verdict);
   switch (verdict) {
     case Failure::none: return expect(Stage::over);
     case Failure::wrong_secret: return fail(verdict, "what calls itself " + who + " does not hold the job's secret");
     case Failure::wrong_rank: return fail(verdict, who + " looks for rank " + std::to_string(opening_.to));
+    case Failure::no_room: return fail(verdict, "no descriptor is left for " + who);
     default: return fail(verdict, "no such connection from " + who + " is taken here");
   }
 }
@@ -169,6 +171,8 @@ void Handshake::on_verdict() {
   const auto status = static_cast<Failure>(get_le<std::uint32_t>(&in_[0]));
   const std::string to = "rank " + std::to_string(opening_.to);
   if (status == Failure::wrong_secret) return fail(status, to + " does not accept our proof of the secret");
+  if (status == Failure::no_room)
+    return fail(status, to + " has no descriptor left for it: raise `ulimit -n` where " + to + " runs");
   if (status != Failure::none) return fail(Failure::not_wanted, to + " does not take this connection");
   Digest theirs;
   std::copy_n(in_.begin() + 4, theirs.size(), theirs.begin());

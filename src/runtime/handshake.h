@@ -7,7 +7,7 @@
 //   1. C -> A  hello, 56 bytes        2. A -> C  challenge, 56 bytes: the same form
 //      offset size field
 //           0    4 magic         0x49545554, the bytes "TUTI"
-//           4    2 version       5; the first 56 bytes keep this form in every version
+//           4    2 version       6; the first 56 bytes keep this form in every version
 //           6    2 purpose       1 control, 2 data
 //           8    4 from          rank of the sender
 //          12    4 to            rank of the receiver that is meant
@@ -34,7 +34,7 @@ namespace tutti::runtime {
 
 class Handshake {
  public:
-  static constexpr std::uint16_t kVersion = 5;
+  static constexpr std::uint16_t kVersion = 6;
 
   enum class Purpose : std::uint16_t { control = 1, data = 2 };
   enum class Failure : std::uint32_t {
@@ -44,6 +44,7 @@ class Handshake {
     wrong_secret,  // the other end does not hold the key
     wrong_rank,    // not the rank that was meant
     not_wanted,    // such a connection is not taken here
+    no_room,       // it would be, but the process has no descriptor left for it
   };
 
   // What a connection is for, as its connecting end says.
@@ -63,6 +64,7 @@ class Handshake {
     std::string data_key;
     bool takes_control = false;
     bool takes_data = false;
+    bool has_room = true;
   };
 
   // `nonce` must be random (random_digest) except in tests.

@@ -1,6 +1,7 @@
 #include "runtime/job.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,12 +9,14 @@
 #include <map>
 #include <numeric>
 #include <system_error>
+#include <thread>
 
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "runtime/choose_text.h"
 #include "runtime/env.h"
 #include "runtime/group.h"
+#include "runtime/process_jobs.h"
 #include "topology/machine.h"
 #include "topology/processors.h"
 #include "transport/verbs/device.h"
@@ -25,6 +28,7 @@ static_assert(2 * kMostChunks <= shm::kPosts);
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
 constexpr std::chrono::microseconds kBetweenLooksAtDevices{50};
+constexpr std::chrono::milliseconds kLongestWaitForEngine{200}, kLongestWaitForCalls{1000};
 constexpr int kMostYields = 1000;
 constexpr std::size_t kMostReason = 1000;  // bytes of why a rank cannot use verbs
 constexpr std::size_t kMostTriedOut = 32;  // peers, before verbs is used unasked
@@ -45,7 +49,7 @@ Announcement table_to_announce(const Settings& settings) {
 // ------------------------------------------------------------------------------------------------------------
 
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place)
-    : settings_(settings),
+    : settings_(within_clocks(settings)),
       is_threads_(place != nullptr),
       goes_ahead_(!is_threads_ && settings.size > 1 && !cuda::launches_block()),
       place_(is_threads_ ? std::move(place) : std::make_shared<MeetingPlace>()),
@@ -67,7 +71,7 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   Announcement announcement = table_to_announce(settings);
   announcement.no_verbs = job->open_verbs();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
-  job->control_ = Control::join(settings, store, std::move(announcement));
+  job->control_ = Control::join(job->settings_, store, std::move(announcement));
   const std::string& announced = job->control_->announced();
   job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
   job->find_hosts();
@@ -77,6 +81,7 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
     self->on_connection(peer, path, communicator, fd, error);
   });
   job->control_->on_notice([self](const Notice& notice) { self->on_notice(notice); });
+  ProcessJobs::here().add(job);
   return job;
 }
 
@@ -112,6 +117,7 @@ void Job::find_fabric() {
     by_verbs_[member.rank] = verbs_ != nullptr && member.no_verbs.empty() && host_[member.rank] != host_[rank()];
   }
   if (std::find(by_verbs_.begin(), by_verbs_.end(), true) == by_verbs_.end()) verbs_.reset();
+  by_tcp_alone_ = inproc_ == nullptr && verbs_ == nullptr && std::ranges::count(host_, host_[rank()]) == 1;
 }
 
 // Ranks of equal host ids share a host. Where some must share a processor, all give way to each other when they wait.
@@ -125,7 +131,8 @@ void Job::find_hosts() {
     if (host_[member.rank] == host_[settings_.rank])
       places.push_back({topology::from_bits(member.processors), member.share});
   const auto neighbours = static_cast<int>(places.size());
-  crowded_ = topology::must_share(places);
+  const bool must_share = topology::must_share(places);
+  if (must_share) crowding_.set_crowded();
   has_gpus_ = std::ranges::any_of(control_->members(), &Member::sees_gpus);
   const std::size_t cache_bytes = topology::largest_cache_bytes(topology::allowed_processors().front());
   cache_bytes_ = cache_bytes > 0 ? cache_bytes : kUsualCacheBytes;
@@ -136,10 +143,10 @@ void Job::find_hosts() {
   if (settings_.transport == "tcp" || settings_.transport == "verbs") {
     std::iota(host_.begin(), host_.end(), 0);  // what matters of a host from here on is that its ranks share memory
   } else {
-    shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, crowded_));
+    shm_ = std::make_unique<shm::Transport>(sleeper_, shm::ring_bytes_for(neighbours, must_share));
     lender_ = shm_.get();
     // Lanes are first written to, and their rings claimed, by peers that may be far.
-    topology::keep_near_this_thread(shm_->own().base(), shm::kMappedBytes);
+    shm_->own().keep_near(topology::keep_near_this_thread);
   }
   tcp_ = std::make_unique<tcp::Transport>(sleeper_);
 }
@@ -147,6 +154,57 @@ void Job::find_hosts() {
 Job::~Job() {
   progress_.reset();
   control_.reset();
+}
+
+bool Job::takes_engine_within(std::chrono::milliseconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  wanting_.fetch_add(1, std::memory_order_relaxed);
+  engine_.share();
+  bool locked = engine_.try_lock();
+  for (; !locked && std::chrono::steady_clock::now() < until; locked = engine_.try_lock())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wanting_.fetch_sub(1, std::memory_order_relaxed);
+  return locked;
+}
+
+// Calls that are under way are given a moment to end. Nobody hears of a later end, nor of the peers': so calls that are
+// made or waited for in what is left of the process fail at once.
+void Job::leave() {
+  if (takes_engine_within(kLongestWaitForEngine)) {
+    const FloatEnvironment environment;
+    const auto until = std::chrono::steady_clock::now() + kLongestWaitForCalls;
+    while (std::ranges::any_of(groups_, &Group::is_busy) && std::chrono::steady_clock::now() < until) {
+      advance_all();
+      ::sched_yield();
+    }
+    for (Group* group : groups_) group->leave_at_exit();
+    engine_.unlock();
+  }
+  control_->leave();
+  const std::lock_guard lock(groups_mutex_);
+  for (Group* group : groups_) group->fail_at_exit();
+}
+
+// --- forking
+// ------------------------------------------------------------------------------------------------------------
+
+void Job::refuse_if_forked() const {
+  if (is_forked_)
+    throw Error(ErrorCode::unsupported,
+                "rank " + std::to_string(rank()) +
+                    ": this process was forked from the one that joined as this rank; "
+                    "only that one can make calls. Let the child join a job of its own, or exec",
+                rank(), -1);
+}
+
+void Job::before_fork() { groups_mutex_.lock(); }
+void Job::after_fork_in_parent() { groups_mutex_.unlock(); }
+
+void Job::after_fork_in_child() {
+  is_forked_ = true;
+  wanting_.store(1, std::memory_order_relaxed);
+  for (Group* group : groups_) group->live_for_ever();
+  groups_mutex_.unlock();
 }
 
 Progress& Job::progress() try {
@@ -208,9 +266,11 @@ void Job::on_notice(const Notice& notice) {
   switch (notice.kind) {
     case Notice::Kind::lost:
       lost_[notice.peer] = notice.message;
-      for (Group* group : groups_) tell_of_loss(*group, notice.peer, notice.message);
+      for (Group* group : groups_) group->lose(notice.peer, notice.message);
       break;
     case Notice::Kind::left: left_[notice.peer].store(true, std::memory_order_release); break;
+    case Notice::Kind::agreed:
+    case Notice::Kind::differed: partings_.heard(notice); break;
     case Notice::Kind::poisoned: poisoned_.try_emplace(notice.communicator, notice); [[fallthrough]];
     case Notice::Kind::answer:
       for (Group* group : groups_)
@@ -220,16 +280,12 @@ void Job::on_notice(const Notice& notice) {
   ring();
 }
 
-void Job::tell_of_loss(Group& group, int peer, const std::string& why) {
-  const int local = group.local_rank_of(peer);
-  if (local >= 0) group.fail({ErrorCode::peer_lost, local, "rank " + std::to_string(local) + " was lost: " + why});
-}
-
 // --- the engine
 // ---------------------------------------------------------------------------------------------------------
 
 // A mutex goes to whoever is quickest, which is the thread that has just let it go: so that one stands back.
 void Job::Lock::queue() {
+  job_.refuse_if_forked();
   const std::uint64_t turn = job_.turn_.load(std::memory_order_relaxed);
   for (int i = 0; i < kMostYields && job_.wanting_.load(std::memory_order_relaxed) > 0 &&
                   job_.turn_.load(std::memory_order_relaxed) == turn;
@@ -246,7 +302,7 @@ void Job::add(Group& group) {
   const std::lock_guard lock(groups_mutex_);
   groups_.push_back(&group);
   if (const auto known = poisoned_.find(group.id()); known != poisoned_.end()) group.on_notice(known->second);
-  for (const auto& [peer, why] : lost_) tell_of_loss(group, peer, why);
+  for (const auto& [peer, why] : lost_) group.lose(peer, why);
 }
 
 void Job::remove(Group& group) {
@@ -261,6 +317,21 @@ void Job::advance_all() {
 
 void Job::watch_driven(std::chrono::steady_clock::time_point now) {
   for (Group* group : groups_) group->watch_driven(now);
+}
+
+void Job::watch_processor(const Look& look) {
+  if (by_tcp_alone_) crowding_.note_yield(look);
+  if (!crowding_.wants_sample(look)) return;
+  rusage usage{};
+  if (::getrusage(RUSAGE_THREAD, &usage) != 0) return;
+  crowding_.take(
+      {.switches = static_cast<std::uint64_t>(usage.ru_nivcsw), .moves = moves(), .thread = std::this_thread::get_id()},
+      look);
+}
+
+void Job::yield() {
+  ::sched_yield();
+  crowding_.yielded();
 }
 
 std::uint64_t Job::moves() const {

@@ -16,7 +16,10 @@
 #include "runtime/biased_mutex.h"
 #include "runtime/choose.h"
 #include "runtime/control.h"
+#include "runtime/crowding.h"
 #include "runtime/meeting.h"
+#include "runtime/partings.h"
+#include "runtime/patience.h"
 #include "runtime/progress.h"
 #include "runtime/symmetric_memory.h"
 #include "transport/inproc/hub.h"
@@ -33,7 +36,7 @@ namespace tutti::runtime {
 class Group;
 class Request;
 
-class Job {
+class Job : public std::enable_shared_from_this<Job> {
  public:
   // Blocks until all ranks have joined. `hub` makes it a job of threads over inproc. Throws Error.
   // `place` says that all ranks are threads of this process, to which it is given.
@@ -47,8 +50,11 @@ class Job {
   const ChoiceTable& table() const { return table_; }  // rank 0's, the same on every rank
   Control& control() { return *control_; }
   int host_of(int rank) const { return host_[rank]; }
-  bool is_crowded() const { return crowded_; }
+  const Crowding& crowding() const { return crowding_; }    // under the lock, once there are calls
   std::size_t cache_bytes() const { return cache_bytes_; }  // of the largest cache of a processor of this rank's
+  Partings& partings() { return partings_; }
+  // Leaves the job in good order, with all communicators that are left: for when the process exits.
+  void leave();
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   shm::Transport* shm() const { return shm_.get(); }
   verbs::Transport* verbs() const { return verbs_.get(); }
@@ -69,6 +75,14 @@ class Job {
   void keep_memory() {
     if (shm_ != nullptr) shm_->own().keep_all();
   }
+
+  // In a child that was forked from this rank's process, which has no part in the job, both throw Error{unsupported}:
+  // this one, and whatever takes the engine's lock.
+  void refuse_if_forked() const;
+  bool is_forked() const { return is_forked_; }
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
 
   // The channel to world rank `peer`, and, from the higher rank, a connection asked for where there is none.
   // Thread-safe under the engine's lock.
@@ -124,6 +138,9 @@ class Job {
   void remove(Group& group);
   void advance_all();                                            // under the lock
   void watch_driven(std::chrono::steady_clock::time_point now);  // all communicators' calls; under the lock
+  // Whether others want the processor of the thread that waits: at each of its looks. Under the lock.
+  void watch_processor(const Look& look);
+  void yield();  // under the lock, which is held meanwhile
   // Calls that wait for a device, which rings nobody: sleeps are short then. Under the lock.
   void watch_devices(int more) {
     on_devices_ += more;
@@ -141,13 +158,13 @@ class Job {
  private:
   Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place);
   std::string open_verbs();
+  bool takes_engine_within(std::chrono::milliseconds limit);
   void find_hosts();
   void find_fabric();
   std::uint64_t moves() const;
   Transport& transport_to(int peer);
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
   void on_notice(const Notice& notice);
-  static void tell_of_loss(Group& group, int peer, const std::string& why);
 
   // While it lives, a thread of this rank sleeps for all of them.
   class Asleep {
@@ -171,18 +188,20 @@ class Job {
   std::unique_ptr<inproc::Transport> inproc_;
   Transport* lender_ = nullptr;  // the one whose peers touch each other's memory, if there is one
   std::vector<int> host_;
-  bool crowded_ = false;
   bool sees_gpus_ = false, has_gpus_ = false;
   const bool is_threads_, goes_ahead_;
   const std::shared_ptr<MeetingPlace> place_;
   std::size_t cache_bytes_ = 0;
   std::vector<bool> by_verbs_;  // peers that are reached so
+  bool by_tcp_alone_ = false;
   std::unique_ptr<std::atomic<bool>[]> left_;
   std::set<int> asked_;  // peers of this host that a connection has been asked to
 
+  bool is_forked_ = false;  // then wanting_ is never 0, so that nobody takes the engine without looking here
   BiasedMutex engine_;
   std::atomic<int> wanting_{0};         // threads that want the engine
   std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
+  Crowding crowding_;
   bool asleep_ = false;
   int on_devices_ = 0;
   std::mutex news_mutex_;         // taken inside the engine's lock
@@ -192,6 +211,7 @@ class Job {
   std::vector<Group*> groups_;
   std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
+  Partings partings_;
 
   std::unique_ptr<Control> control_;  // behind the above: its thread calls into it
   std::unique_ptr<Progress> progress_;

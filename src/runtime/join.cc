@@ -1,18 +1,36 @@
 #include "runtime/join.h"
 
+#include "runtime/network.h"
+
 namespace tutti::runtime {
 namespace {
 
 std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
+constexpr std::size_t kMostProcessorBytes = 8 << 10;  // 65536 processors
+constexpr std::size_t kMostHostIdBytes = 256;
+
+// Whether the others can use what a rank says of itself: they would find out where nobody is told of it.
+bool is_well_formed(const Member& member) {
+  return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMostLocalName &&
+         !member.host_id.empty() && member.host_id.size() <= kMostHostIdBytes &&
+         member.processors.size() <= kMostProcessorBytes;
+}
+
 bool is_well_formed(const Table& table, int size) {
   if (static_cast<int>(table.members.size()) != size || table.announced.size() > kMostAnnouncedBytes) return false;
   for (int r = 0; r < size; ++r)
-    if (table.members[static_cast<std::size_t>(r)].rank != r) return false;
+    if (const Member& member = table.members[static_cast<std::size_t>(r)]; member.rank != r || !is_well_formed(member))
+      return false;
   return true;
 }
 
 }  // namespace
+
+std::string outside(int size) {
+  return " is outside 0.." + std::to_string(size - 1) + ", the job having " + std::to_string(size) +
+         (size == 1 ? " rank" : " ranks");
+}
 
 std::string in_seconds(std::chrono::milliseconds time) {
   std::string text = std::to_string(time.count() / 1000);
@@ -36,12 +54,12 @@ std::optional<std::string> JoinHub::objection(const Introduction& theirs) const 
   if (theirs.size != own_.size)
     return who + " says that the job has " + std::to_string(theirs.size) + " ranks, rank 0 says " +
            std::to_string(own_.size) + ": start every rank with the same world size";
-  if (rank < 0 || rank >= own_.size)
-    return who + " is outside 0.." + std::to_string(own_.size - 1) + ", the job having " + std::to_string(own_.size) +
-           " ranks";
+  if (rank < 0 || rank >= own_.size) return who + outside(own_.size);
   if (const auto first = members_.find(rank); first != members_.end())
     return "two processes are " + rank_name(rank) + " (" + std::to_string(first->second.pid) + " and " +
            std::to_string(theirs.member.pid) + "): give every process a rank of its own";
+  if (!is_well_formed(theirs.member))
+    return who + " says of itself what makes no sense: do all ranks run the same release?";
   if (theirs.transport != own_.transport)
     return who + " asks for transport '" + theirs.transport + "', rank 0 for '" + own_.transport +
            "': TUTTI_TRANSPORT must be the same on every rank";

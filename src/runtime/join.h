@@ -62,6 +62,9 @@ class Joiner {
 // "rank 2: could not join: ...", the form of every error that ends a join.
 Error join_error(ErrorCode code, int rank, int peer, const std::string& message);
 
+// " is outside 0..1, the job having 2 ranks"
+std::string outside(int size);
+
 // "5 s", "0.25 s"
 std::string in_seconds(std::chrono::milliseconds time);
 

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <memory>
 
+#include "transport/descriptor.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -40,7 +42,9 @@ bool same_address(const Endpoint& a, const Endpoint& b) {
 
 // The address from which this host would send to `there`; nothing is sent.
 std::optional<Endpoint> source_towards(const Endpoint& there) {
-  const int fd = ::socket(there.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int fd = above_standard(::socket(there.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (fd < 0 && is_out_of_descriptors(errno))
+    throw Error(ErrorCode::system, "cannot look for the addresses of this host: " + system_words(errno));
   if (fd < 0) return std::nullopt;
   sockaddr_storage storage{};
   socklen_t bytes = sizeof storage;
@@ -49,6 +53,15 @@ std::optional<Endpoint> source_towards(const Endpoint& there) {
   ::close(fd);
   if (!known) return std::nullopt;
   return Endpoint(reinterpret_cast<sockaddr*>(&storage), bytes).with_port(0);
+}
+
+std::optional<Endpoint> find_loopback() {
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    const auto found = Endpoint::parse(address, 0);
+    const auto source = source_towards(found->with_port(9));
+    if (source && source->is_loopback()) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -60,7 +73,8 @@ Endpoint::Endpoint(const sockaddr* address, socklen_t bytes) : bytes_(bytes) {
 Endpoint Endpoint::local(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (name.size() > sizeof address.sun_path - 1)
+  static_assert(kMostLocalName == sizeof address.sun_path - 1);
+  if (name.size() > kMostLocalName)
     throw Error(ErrorCode::invalid_argument, "the local socket name " + name + " is too long");
   std::memcpy(address.sun_path + 1, name.data(), name.size());  // sun_path[0] == 0: abstract
   return {reinterpret_cast<sockaddr*>(&address),
@@ -165,9 +179,18 @@ bool is_of_this_host(const Endpoint& endpoint) {
   return std::any_of(all.begin(), all.end(), [&](const Interface& i) { return same_address(i.endpoint, endpoint); });
 }
 
+bool has_route_to(const Endpoint& endpoint) { return endpoint.is_local() || source_towards(endpoint.with_port(9)); }
+
+bool has_loopback() { return find_loopback().has_value(); }
+
 Endpoint loopback() {
-  const auto v4 = Endpoint::parse("127.0.0.1", 0);
-  return source_towards(v4->with_port(9)) ? *v4 : *Endpoint::parse("::1", 0);
+  if (const auto found = find_loopback()) return *found;
+  throw Error(ErrorCode::system, "the loopback interface of this host is down: `ip link set lo up`");
+}
+
+std::string without_brackets(const std::string& address) {
+  const bool bracketed = address.size() >= 2 && address.front() == '[' && address.back() == ']';
+  return bracketed ? address.substr(1, address.size() - 2) : address;
 }
 
 Endpoint outward() {

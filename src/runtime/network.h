@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ class Endpoint {
   Endpoint() = default;
   Endpoint(const sockaddr* address, socklen_t bytes);
 
-  static Endpoint local(const std::string& name);  // abstract: without the leading NUL, at most 107 characters
+  static constexpr std::size_t kMostLocalName = 107;
+  static Endpoint local(const std::string& name);  // abstract: without the leading NUL, at most kMostLocalName bytes
   static std::optional<Endpoint> parse(const std::string& numeric_address, std::uint16_t port);
 
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -50,8 +52,15 @@ std::vector<Interface> interfaces();  // those that are up, one entry an address
 Endpoint find_interface(const std::string& name_or_address, int family = AF_UNSPEC);
 
 bool is_of_this_host(const Endpoint& endpoint);  // loopback, or an interface's address
-Endpoint loopback();                             // 127.0.0.1, or ::1 where there is no IPv4
-Endpoint outward();  // the address that other hosts are reached from; loopback if there is none
+
+// These make a socket for a moment, and throw Error{system} where no descriptor is left for it.
+bool has_route_to(const Endpoint& endpoint);  // as far as this host knows
+bool has_loopback();  // not where the interface is down, as in a network namespace that was just made
+Endpoint loopback();  // 127.0.0.1, or ::1 where there is no IPv4. Throws Error{system} where there is neither
+Endpoint outward();   // the address that other hosts are reached from; loopback if there is none
+
+// "::1" of "[::1]": an address with a port behind it is written so, and many write it so without one.
+std::string without_brackets(const std::string& address);
 
 // Equal for two processes exactly when they may share memory and abstract sockets: boot id and network namespace.
 std::string host_id();

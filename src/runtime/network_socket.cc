@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "transport/descriptor.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -14,10 +14,8 @@ namespace {
 
 constexpr int kBacklog = 4096;  // the kernel clips it to net.core.somaxconn
 
-std::string words(int error) { return std::generic_category().message(error); }
-
 Socket open_socket(const Endpoint& endpoint) {
-  return Socket(::socket(endpoint.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return Socket(above_standard(::socket(endpoint.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
 }
 
 // Small messages go out at once.
@@ -63,7 +61,7 @@ Socket listen_at(const Endpoint& endpoint) {
   if (error == EADDRNOTAVAIL)
     hint = ": it is no address of this host; rank 0 must run where MASTER_ADDR or TUTTI_MASTER says";
   if (error == EACCES) hint = ": ports below 1024 need privileges; choose another";
-  throw Error(ErrorCode::system, "cannot listen at " + endpoint.text() + " (" + words(error) + ")" + hint);
+  throw Error(ErrorCode::system, "cannot listen at " + endpoint.text() + " (" + system_words(error) + ")" + hint);
 }
 
 Socket listen_in(const Endpoint& address, std::uint16_t first, std::uint16_t last) {
@@ -74,7 +72,7 @@ Socket listen_in(const Endpoint& address, std::uint16_t first, std::uint16_t las
   }
   const std::string where =
       first == 0 ? "" : " at any port of " + std::to_string(first) + "-" + std::to_string(last) + " (TUTTI_PORTS)";
-  throw Error(ErrorCode::system, "cannot listen at " + address.address() + where + ": " + words(error));
+  throw Error(ErrorCode::system, "cannot listen at " + address.address() + where + ": " + system_words(error));
 }
 
 Socket start_connecting(const Endpoint& endpoint, int& error) {
@@ -85,7 +83,7 @@ Socket start_connecting(const Endpoint& endpoint, int& error) {
 }
 
 Socket accept_from(int listener, int& error) {
-  Socket socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  Socket socket(above_standard(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   error = socket ? 0 : errno;
   if (socket) set_no_delay(socket, own_end(socket.fd()));
   return socket;

@@ -1,5 +1,5 @@
 // Sockets as owned file descriptors. All are close-on-exec and non-blocking from their first moment, so that a fork in
-// another thread inherits none, and no call here waits.
+// another thread inherits none, and no call here waits. None has the number of a standard stream.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ bool Operation::run(const PlanStep& step) {
 
 // What a wait waits for.
 bool Operation::is_back(const PlanStep& step) {
-  Link& link = links_[step.peer];
+  PeerLink& link = links_[step.peer];
   return step.kind == StepKind::wait_send ? link.channel->sent() >= link.sent + step.message
                                           : link.channel->received() >= link.received + step.message;
 }
@@ -146,14 +146,14 @@ void Operation::combine(const PlanStep& step, std::size_t count) {
 // All steps are done: has everything that was lent been given back?
 bool Operation::is_returned() {
   for (; returned_ < plan_->peers.size(); ++returned_) {
-    Link& link = links_[plan_->peers[returned_]];
+    PeerLink& link = links_[plan_->peers[returned_]];
     waiting_for_ = plan_->peers[returned_];
     const std::uint32_t sends = plan_->sends[returned_], receives = plan_->receives[returned_];
     if (sends > 0 && link.channel->sent() < link.sent + sends) return false;
     if (receives > 0 && link.channel->received() < link.received + receives) return false;
   }
   for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
-    Link& link = links_[plan_->peers[i]];
+    PeerLink& link = links_[plan_->peers[i]];
     link.sent += plan_->sends[i];
     link.received += plan_->receives[i];
     link.taken += plan_->arrivals[i];

@@ -14,7 +14,7 @@
 namespace tutti::runtime {
 
 // A communicator's end of the path to one peer, with what has been exchanged over it by completed operations.
-struct Link {
+struct PeerLink {
   std::unique_ptr<Channel> channel;
   std::uint64_t sent = 0;      // messages
   std::uint64_t received = 0;  // posted receives
@@ -35,7 +35,7 @@ class Operation {
  public:
   // At first, and for another plan once advance() has returned true. The plan, links and workspace, which fits the
   // plan, must outlive it. `links` is indexed by rank of the communicator.
-  void start(const Plan& plan, const Tag& tag, std::span<Link> links, Workspace& workspace, const std::byte* input,
+  void start(const Plan& plan, const Tag& tag, std::span<PeerLink> links, Workspace& workspace, const std::byte* input,
              std::byte* output) {
     plan_ = &plan;
     tag_ = tag;
@@ -74,7 +74,7 @@ class Operation {
 
   const Plan* plan_ = nullptr;
   Tag tag_{};
-  std::span<Link> links_;
+  std::span<PeerLink> links_;
   Workspace* workspace_ = nullptr;
   std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies, which may be before the buffer
   std::size_t next_ = 0;         // step

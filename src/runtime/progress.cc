@@ -13,7 +13,7 @@ namespace tutti::runtime {
 namespace {
 
 // The communicator keeps a failure; the next call on it throws it, and so does the request's Work.
-void wait_for(Request& request) try { request.group->wait(request); } catch (const std::exception&) {
+void wait_for(Request& request) try { request.group->wait_untold(request); } catch (const std::exception&) {
 }
 
 }  // namespace

@@ -33,6 +33,12 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
+std::uint32_t Store::count_join(int rank) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  return ++joins_[rank];
+}
+
 std::shared_ptr<Store> make_memory_store() { return std::make_shared<MemoryStore>(); }
 
 }  // namespace tutti

@@ -30,6 +30,7 @@ class SymmetricMemory {
   std::size_t bytes_;
   std::byte* data_;
   std::shared_ptr<void> registration_;
+  const int process_;  // a forked child must not give back what is its parent's
 };
 
 }  // namespace tutti::runtime

@@ -6,7 +6,9 @@
 
 #include <atomic>
 
+#include "runtime/control_message.h"
 #include "runtime/control_ranks.h"
+#include "runtime/handshake.h"
 
 namespace tutti::runtime {
 namespace {
@@ -124,6 +126,87 @@ TEST(ControlData, WhatCannotBeConnectedIsAnErrorThatNamesThePeer) {
   ASSERT_TRUE(job.inbox(2).notice(Notice::Kind::left, 1));
   job[2].connect(1, Path::local, 3);
   EXPECT_NE(job.inbox(2).connection(1, 3)->error.find("it has died or left"), std::string::npos);
+}
+
+// Rank 0 of a job of two, by hand.
+class HandMadeHub {
+ public:
+  explicit HandMadeHub(const Settings& settings)
+      : settings_(settings), listener_(listen_at(loopback().with_port(settings.master_port))) {}
+
+  // Lets rank 1 in.
+  void join() {
+    control_ = next_caller();
+    shake(control_);
+    const ControlMessage first = next_message();
+    Member own = std::get<Introduction>(first).member;
+    own.rank = 0;
+    const auto table = encode(Table{salt_, {own, std::get<Introduction>(first).member}, ""});
+    ASSERT_EQ(send(control_.fd(), table.data(), table.size(), MSG_NOSIGNAL), static_cast<ssize_t>(table.size()));
+  }
+  Socket next_caller() const {
+    wait_for(listener_);
+    int error = 0;
+    Socket caller = accept_from(listener_.fd(), error);
+    if (!caller) throw std::runtime_error("nobody calls");
+    return caller;
+  }
+  void shake(const Socket& caller) const {
+    Handshake handshake = Handshake::accepting(
+        {0, 2, settings_.secret, std::string(as_key(hmac_sha256(settings_.secret, salt_))), true, true},
+        random_digest());
+    while (!handshake.done() && !handshake.failed()) {
+      wait_for(caller);
+      std::byte piece[64];
+      const ssize_t got = recv(caller.fd(), piece, std::min(sizeof piece, handshake.wanted()), 0);
+      ASSERT_GT(got, 0);
+      handshake.feed(std::span(piece).first(static_cast<std::size_t>(got)));
+      const auto out = handshake.take_output();
+      (void)!send(caller.fd(), out.data(), out.size(), MSG_NOSIGNAL);
+    }
+    EXPECT_TRUE(handshake.done()) << handshake.reason();
+  }
+
+ private:
+  static void wait_for(const Socket& socket) {
+    pollfd entry{socket.fd(), POLLIN, 0};
+    poll(&entry, 1, 10'000);
+  }
+  ControlMessage next_message() const {
+    FrameReader frames(FrameReader::kFromMember);
+    while (true) {
+      wait_for(control_);
+      std::byte piece[1024];
+      const ssize_t got = recv(control_.fd(), piece, sizeof piece, 0);
+      if (got <= 0) throw std::runtime_error("rank 1 is gone");
+      frames.feed(std::span(piece).first(static_cast<std::size_t>(got)));
+      if (auto message = frames.next()) return *message;
+    }
+  }
+
+  const Settings settings_;
+  const Socket listener_;
+  const Digest salt_ = random_digest();
+  Socket control_;
+};
+
+TEST(ControlData, AConnectionThatIsCutBeforeItHasProvenItselfIsTriedAgain) {
+  const auto settings = testing_ranks::job(2, "s3cret");
+  std::optional<HandMadeHub> hub(settings[0]);
+  Outcome rank;
+  std::thread joins([&] { rank = join(settings[1]); });
+  hub->join();
+  joins.join();
+  ASSERT_TRUE(rank.control) << rank.message();
+  Inbox inbox(*rank.control);
+  rank.control->connect(0, Path::tcp, 7);
+  for (int cut = 0; cut < 3; ++cut) hub->next_caller();
+  const Socket caller = hub->next_caller();
+  hub->shake(caller);
+  const auto connection = inbox.connection(0, 7);
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(connection->error, "");
+  hub.reset();
 }
 
 }  // namespace

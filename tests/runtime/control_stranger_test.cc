@@ -17,10 +17,19 @@ namespace {
 using namespace testing_ranks;
 using Clock = std::chrono::steady_clock;
 
-Socket call(const Endpoint& place) {
+Socket call_from(const std::string& own_address, const Endpoint& place, int& error) {
+  if (own_address.empty()) return start_connecting(place, error);
+  Socket socket(::socket(place.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const Endpoint own = *Endpoint::parse(own_address, 0);
+  EXPECT_EQ(bind(socket.fd(), own.data(), own.bytes()), 0);
+  error = connect(socket.fd(), place.data(), place.bytes()) == 0 ? 0 : errno;
+  return socket;
+}
+
+Socket call(const Endpoint& place, const std::string& own_address = "") {
   for (int attempt = 0; attempt < 2000; ++attempt) {
     int error = 0;
-    Socket socket = start_connecting(place, error);
+    Socket socket = call_from(own_address, place, error);
     pollfd entry{socket.fd(), POLLOUT, 0};
     if (error == EINPROGRESS && poll(&entry, 1, 5000) > 0) error = error_of(socket.fd());
     if (error == 0) return socket;
@@ -44,6 +53,21 @@ bool is_hung_up(const Socket& socket, milliseconds limit) {
     if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
   }
   return false;
+}
+
+// Whether the other end hangs up on so many of them.
+bool reach_hung_up(std::vector<Socket>& callers, std::size_t count) {
+  const auto deadline = Clock::now() + milliseconds(10'000);
+  std::size_t gone = 0;
+  while (gone < count && Clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(2));
+    gone += std::erase_if(callers, [](const Socket& caller) {
+      char piece[256];
+      const ssize_t got = recv(caller.fd(), piece, sizeof piece, 0);
+      return got == 0 || (got < 0 && errno != EAGAIN);
+    });
+  }
+  return gone >= count;
 }
 
 std::vector<std::string> hostile_words() {
@@ -101,13 +125,15 @@ TEST(ControlStranger, AreDroppedAtOnceAndTheJobGoesOn) {
   leave_all(ranks);
 }
 
-// What a listener answers to someone who shakes hands with this key.
-Handshake::Failure failure_with(const Endpoint& place, const Handshake::Opening& opening, const std::string& key) {
-  const Socket caller = call(place);
-  Handshake handshake = Handshake::connecting(opening, key, random_digest());
+void send_output(const Socket& caller, Handshake& handshake) {
+  const auto out = handshake.take_output();
+  (void)!send(caller.fd(), out.data(), out.size(), MSG_NOSIGNAL);
+}
+
+// What the listener answers in the end.
+Handshake::Failure shake_hands(const Socket& caller, Handshake& handshake) {
   while (!handshake.failed() && handshake.wanted() > 0) {
-    const auto out = handshake.take_output();
-    (void)!send(caller.fd(), out.data(), out.size(), MSG_NOSIGNAL);
+    send_output(caller, handshake);
     std::byte piece[64];
     pollfd entry{caller.fd(), POLLIN, 0};
     if (poll(&entry, 1, 5000) <= 0) break;
@@ -116,6 +142,54 @@ Handshake::Failure failure_with(const Endpoint& place, const Handshake::Opening&
     handshake.feed(std::span(piece).first(static_cast<std::size_t>(got)));
   }
   return handshake.failure();
+}
+
+// To someone who shakes hands with this key.
+Handshake::Failure failure_with(const Endpoint& place, const Handshake::Opening& opening, const std::string& key) {
+  const Socket caller = call(place);
+  Handshake handshake = Handshake::connecting(opening, key, random_digest());
+  return shake_hands(caller, handshake);
+}
+
+// A rank is in the middle of its handshake, and then many call: nothing at all, or half a handshake from another
+// address.
+TEST(ControlStranger, ManyWhoCallDropNobodyWhoIsShakingHands) {
+  for (const bool silent : {true, false}) {
+    auto settings = job(2, "s3cret");
+    for (Settings& s : settings) s.connect_timeout = milliseconds(30'000);
+    auto ranks = join_all(settings);
+    const Member& member = ranks[0].control->members()[0];
+    const Endpoint place = *Endpoint::parse(member.address, member.port);
+    const Handshake::Opening opening{Handshake::Purpose::control, 1, 0, 0};
+    const Socket rank = call(place);
+    Handshake handshake = Handshake::connecting(opening, "s3cret", random_digest());
+    send_output(rank, handshake);
+    pollfd challenge{rank.fd(), POLLIN, 0};
+    ASSERT_EQ(poll(&challenge, 1, 5000), 1);
+    std::vector<Socket> callers;
+    for (int i = 0; i < 200; ++i) {
+      callers.push_back(silent ? call(place) : call(place, "127.0.0.2"));
+      ASSERT_TRUE(callers.back());
+      Handshake half = Handshake::connecting(opening, "", random_digest());
+      if (!silent) send_output(callers.back(), half);
+    }
+    EXPECT_TRUE(reach_hung_up(callers, 100)) << "there is not room for that many";
+    EXPECT_EQ(shake_hands(rank, handshake), Handshake::Failure::none);
+    EXPECT_TRUE(handshake.done());
+    leave_all(ranks);
+  }
+}
+
+TEST(ControlStranger, WhoHoldsTheSecretAndSaysNothingIsDroppedByTheDeadline) {
+  auto settings = job(2, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(100);
+  auto ranks = join_all(settings);
+  const Member& member = ranks[0].control->members()[0];
+  const Socket caller = call(*Endpoint::parse(member.address, member.port));
+  Handshake handshake = Handshake::connecting({Handshake::Purpose::control, 1, 0, 0}, "s3cret", random_digest());
+  ASSERT_EQ(shake_hands(caller, handshake), Handshake::Failure::none);
+  EXPECT_TRUE(is_hung_up(caller, milliseconds(10'000)));
+  leave_all(ranks);
 }
 
 TEST(ControlStranger, TheSecretAloneOpensNoDataConnectionOfARunningJob) {

@@ -76,7 +76,7 @@ TEST_P(OnDevices, EveryCollectiveGivesTheBitsOfHostMemoryInAnyMixOfMemory) {
 }
 
 // Under sanitizers, where all of them take minutes, some.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef TUTTI_BRIEF
 const std::vector<std::string> kLongTransports{"shm"};
 constexpr int kRanksOfLongCalls[] = {2};
 constexpr Collective kLongCalls[] = {Collective::reduce_scatter};

@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(Collectives, OnStreams, testing::Values("shm", "tcp"),
                          [](const auto& it) { return it.param; });
 
 // With ranks that are threads and ranks that are not, over two transports: 1,200 in all.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef TUTTI_BRIEF
 constexpr int kCalls = 60;
 #else
 constexpr int kCalls = 300;

@@ -103,7 +103,7 @@ class RandomCalls {
 };
 
 // Elements of four bytes: of more parts than there are slots, or of one where that takes long.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef TUTTI_BRIEF
 constexpr std::size_t kHeldCount = 10'000;
 #else
 constexpr std::size_t kHeldCount = 6'500'000;

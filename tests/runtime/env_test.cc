@@ -75,6 +75,10 @@ TEST(Env, EveryLauncherIsUnderstood) {
   EXPECT_NE(b.master_port, 0);
 }
 
+TEST(Env, AMasterAddressMayStandInBrackets) {
+  expect_who(read(with(kTorch, {{"MASTER_ADDR", "[::1]"}})), 2, 4, "::1", 29500);
+}
+
 TEST(Env, SlurmMeetsOnTheFirstHostOfTheStep) {
   const Variables slurm{
       {"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "4711"}, {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"}};
@@ -209,6 +213,10 @@ TEST_F(SecretFile, IsRefusedWhenOthersMayReadItOrItIsNoSecret) {
   EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "at most 4096"));
   EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", directory_}})), "not a regular file"));
   EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_ + "x"}})), "cannot be read"));
+  const std::string pipe = directory_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", pipe}})), "not a regular file"));
+  std::remove(pipe.c_str());
 }
 
 }  // namespace

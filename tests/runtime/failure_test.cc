@@ -1,16 +1,14 @@
 // How calls end that cannot end well: on every rank, soon, and saying why.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "runtime/free_port.h"
+#include "runtime/processes.h"
 #include "runtime/ranks.h"
 
 namespace tutti {
@@ -207,50 +205,6 @@ TEST(Buffers, AreTheCallersAgainOnceACallHasThrown) {
                    Error);
 }
 
-// Runs body(r, report) in a process for each rank. What they report arrives here, character by character.
-class Processes {
- public:
-  using Report = std::function<void(char)>;
-
-  Processes(int ranks, const std::function<void(int, const Report&)>& body) {
-    EXPECT_EQ(pipe(report_), 0);
-    for (int r = 0; r < ranks; ++r) {
-      children_.push_back(fork());
-      if (children_.back() != 0) continue;
-      body(r, [this](char what) { [[maybe_unused]] const auto told = ::write(report_[1], &what, 1); });
-      ::_exit(0);
-    }
-  }
-  ~Processes() {
-    for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
-    for (const int fd : report_) ::close(fd);
-  }
-
-  char next_report() {
-    char what = '?';
-    EXPECT_EQ(::read(report_[0], &what, 1), 1);
-    return what;
-  }
-  void kill(int rank) {
-    ::kill(children_[rank], SIGKILL);
-    ::waitpid(std::exchange(children_[rank], -1), nullptr, 0);
-  }
-
- private:
-  int report_[2];
-  std::vector<pid_t> children_;
-};
-
-Settings meeting_at(std::uint16_t port, const std::string& transport, int rank, int size) {
-  Settings settings = settings_for(transport);
-  settings.rank = rank;
-  settings.size = size;
-  settings.master_address = "127.0.0.1";
-  settings.master_port = port;
-  settings.secret = "a secret of this test";
-  return settings;
-}
-
 // All-reduces on and on, until it hears that `victim`, a rank of the communicator, is lost: 'y'.
 char outlive(Communicator& communicator, int victim) {
   std::vector<float> values(1 << 20);
@@ -293,7 +247,6 @@ TEST_P(EveryWire, AKilledProcessIsNamedAlsoAfterRankZeroHasLeft) {
       std::optional<Communicator> others;
       {
         Settings settings = meeting_at(port, GetParam(), r, kRanks);
-        settings.connect_timeout = 200ms;  // for as long rank 0 stays when the others do
         Communicator world = Communicator::join(settings);
         others = world.split(r > 0 ? 1 : 0);
         world.barrier();
@@ -310,6 +263,52 @@ TEST_P(EveryWire, AKilledProcessIsNamedAlsoAfterRankZeroHasLeft) {
     EXPECT_EQ(ranks.next_report(), 'y');
     EXPECT_LT(Clock::now() - death, 3s);  // after a second the control plane is no longer waited for
   }
+}
+
+// A communicator's errors count its own ranks, and say what the job calls them where that differs.
+TEST_P(EveryWire, ALostRankOfASplitIsNamedAsTheCommunicatorAndTheJobCallIt) {
+  constexpr int kRanks = 3;
+  const std::uint16_t port = free_port();
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+    Communicator others = world.split(r > 0 ? 1 : 0);
+    world.barrier();
+    report('j');
+    if (r == 0) ::pause();
+    try {
+      while (true) others.barrier();
+    } catch (const Error& error) {
+      const std::string said = error.what();
+      const bool right = said.starts_with("rank 0 (of the job: 1): rank 1 (of the job: 2) was lost: its process died");
+      if (!right) std::fprintf(stderr, "%s\n", said.c_str());
+      report(right && error.rank == 0 && error.peer == 1 ? 'y' : 'n');
+    }
+  });
+  for (int i = 0; i < kRanks; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+  std::this_thread::sleep_for(50ms);
+  ranks.kill(2);
+  EXPECT_EQ(ranks.next_report(), 'y');
+  ranks.kill(0);
+}
+
+// The receiver has forgotten by then what it called as its first call.
+TEST_P(EveryWire, AMismatchWithACallOfLongAgoIsNotComparedWithAnotherCall) {
+  const auto thrown = outcomes(3, settings_for(GetParam()), [&](Communicator& world) {
+    std::int32_t value = 1;
+    world.broadcast(std::span(&value, 1), world.rank() == 2 ? 2 : 1);
+    for (int i = 0; i < 30; ++i) world.broadcast(std::span(&value, 1), 1);
+    world.barrier();
+  });
+  bool found = false;
+  for (const auto& error : thrown) {
+    if (!error || error->code != ErrorCode::mismatch) continue;
+    const std::string said = error->what();
+    const bool compares =
+        said.find("broadcast #1 ") != std::string::npos && said.find("did not; it is at") == std::string::npos;
+    EXPECT_TRUE(!compares || said.find("root 1") != std::string::npos) << said;
+    found = true;
+  }
+  EXPECT_TRUE(found);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(Handshake, TheHelloIsWrittenAsTheHeaderSays) {
   const Bytes hello = connecting(0x01020304, 5, Purpose::control).take_output();
   ASSERT_EQ(hello.size(), 56u);
   EXPECT_EQ(std::memcmp(hello.data(), "TUTI", 4), 0);
-  const unsigned char middle[] = {5, 0, 1, 0, 4, 3, 2, 1, 5, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+  const unsigned char middle[] = {6, 0, 1, 0, 4, 3, 2, 1, 5, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 1, 1};
   EXPECT_EQ(std::memcmp(hello.data() + 4, middle, sizeof middle), 0);
 }
 

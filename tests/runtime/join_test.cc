@@ -52,6 +52,25 @@ TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.timeout_ms = 2500; }), "a timeout of 2.5 s, rank 0 of 1 s"));
 }
 
+// What would be found out later, on the control threads of the others.
+TEST(Join, AMemberThatTheOthersCannotUseIsRefusedByAll) {
+  const auto is_refused = [](auto change) {
+    Introduction wrong = introduction_of(1, 2);
+    change(wrong.member);
+    JoinHub hub(introduction_of(0, 2));
+    Joiner joiner(1, 2);
+    joiner.received(Table{{}, {introduction_of(0, 2).member, wrong.member}});
+    return hub.admit(wrong).has_value() && joiner.error().has_value();
+  };
+  EXPECT_FALSE(is_refused([](Member&) {}));
+  EXPECT_FALSE(is_refused([](Member& m) { m.local_name = std::string(107, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.local_name = std::string(108, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.local_name = ""; }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.host_id = ""; }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.host_id = std::string(1000, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.processors = std::string(60'000, '\xff'); }));
+}
+
 TEST(JoinHub, SharedMemoryBetweenHostsIsRefused) {
   Introduction own = introduction_of(0, 2), other = introduction_of(1, 2);
   own.transport = other.transport = "shm";

@@ -131,6 +131,14 @@ bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::functio
   return first && second;
 }
 
+bool run_in_namespace(const std::string& command, const std::function<void()>& work) {
+  return ended_well(in_process([&] {
+    if (::unshare(CLONE_NEWNET) != 0) throw std::runtime_error("no new network namespace");
+    run_command(command);
+    work();
+  }));
+}
+
 std::size_t bytes_sent_by_host() {
   std::ifstream file("/proc/self/net/dev");
   for (std::string line; std::getline(file, line);) {

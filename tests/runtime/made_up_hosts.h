@@ -22,6 +22,11 @@ bool can_make_hosts();
 bool run_on_hosts(const std::vector<std::vector<int>>& ranks, const std::function<void(Communicator&)>& body,
                   const Settings& common = {});
 
+// Runs `work` in a process of its own, in a network namespace of its own in which the shell has run `command`; before
+// that its loopback is down. Returns whether it ended without an error and without a failure. Requires that this
+// process has one thread.
+bool run_in_namespace(const std::string& command, const std::function<void()>& work);
+
 // Within body: the bytes that this host has sent so far to the other, headers and acknowledgements included.
 std::size_t bytes_sent_by_host();
 

@@ -21,6 +21,13 @@ TEST(Endpoint, IsWrittenAsPeopleWriteIt) {
   EXPECT_THROW(Endpoint::local(std::string(108, 'x')), Error);
 }
 
+TEST(Network, AnAddressMayStandInBrackets) {
+  EXPECT_EQ(without_brackets("[::1]"), "::1");
+  EXPECT_EQ(without_brackets("::1"), "::1");
+  EXPECT_EQ(without_brackets("["), "[");
+  EXPECT_EQ(without_brackets(""), "");
+}
+
 TEST(Network, ANameThatDoesNotResolveIsNamed) {
   try {
     resolve("no-such-host.invalid", 1);

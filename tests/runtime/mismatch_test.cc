@@ -1,0 +1,184 @@
+// Ranks that make different calls: in no case do all of them believe that all went well.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/ranks.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Kind {
+  const char* name;
+  void (*call)(Communicator&, std::vector<std::int64_t>&);
+};
+
+// All kinds of calls, and of each something that differs from the one before.
+const std::vector<Kind> kKinds{
+    {"barrier", [](Communicator& c, auto&) { c.barrier(); }},
+    {"all_reduce", [](Communicator& c, auto& v) { c.all_reduce(v.data(), v.data(), 8, DType::int64, Op::sum); }},
+    {"all_reduce, count", [](Communicator& c, auto& v) { c.all_reduce(v.data(), v.data(), 7, DType::int64, Op::sum); }},
+    {"all_reduce, type", [](Communicator& c, auto& v) { c.all_reduce(v.data(), v.data(), 8, DType::uint64, Op::sum); }},
+    {"all_reduce, operator",
+     [](Communicator& c, auto& v) { c.all_reduce(v.data(), v.data(), 8, DType::int64, Op::max); }},
+    {"all_reduce, order",
+     [](Communicator& c, auto& v) {
+       c.all_reduce(v.data(), v.data(), 8, DType::int64, Op::sum, {.order = Order::any});
+     }},
+    {"all_reduce, empty", [](Communicator& c, auto& v) { c.all_reduce(v.data(), v.data(), 0, DType::int64, Op::sum); }},
+    {"reduce_scatter",
+     [](Communicator& c, auto& v) { c.reduce_scatter(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
+    {"all_gather", [](Communicator& c, auto& v) { c.all_gather(v.data(), v.data() + 100, 8, DType::int64); }},
+    {"broadcast of rank 0", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 0); }},
+    {"broadcast of rank 1", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 1); }},
+    {"broadcast of the last", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.size() - 1); }},
+    {"broadcast of each rank's own",
+     [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.rank()); }},
+    {"broadcast, count", [](Communicator& c, auto& v) { c.broadcast(v.data(), 9, DType::int64, 0); }},
+    {"no call", [](Communicator&, auto&) {}},
+};
+
+enum class Then { leave, barrier, again };
+
+// Of each trial, on a communicator of its own: rank r makes kinds[of[r]]. Returns what went unnoticed.
+struct Trial {
+  const Kind* kinds[2];
+  std::vector<int> of;  // by rank: 0 or 1
+  Then then;
+};
+
+bool differs(const Trial& trial) {
+  const std::string own = "broadcast of each rank's own";
+  if (trial.kinds[0]->name == trial.kinds[1]->name) return trial.kinds[0]->name == own && trial.of.size() > 1;
+  const auto root = [&](std::size_t rank) -> int {
+    const std::string name = trial.kinds[trial.of[rank]]->name;
+    if (name == own) return static_cast<int>(rank);
+    if (name == "broadcast of rank 0") return 0;
+    if (name == "broadcast of rank 1") return 1;
+    if (name == "broadcast of the last") return static_cast<int>(trial.of.size()) - 1;
+    return -1;
+  };
+  for (std::size_t rank = 1; rank < trial.of.size(); ++rank)
+    if (root(rank) != root(0) || (root(rank) < 0 && trial.of[rank] != trial.of[0])) return true;
+  return false;
+}
+
+void make(Communicator& communicator, const Trial& trial, std::vector<std::int64_t>& values) {
+  const Kind& kind = *trial.kinds[trial.of[communicator.rank()]];
+  for (int i = 0; i < (trial.then == Then::again ? 4 : 1); ++i) kind.call(communicator, values);
+  if (trial.then == Then::barrier) communicator.barrier();
+  communicator.finalize();
+}
+
+class Mismatch : public testing::TestWithParam<std::string> {
+ protected:
+  // On every rank of a job of n: makes all trials, one after the other. A trial goes unnoticed if no rank throws.
+  void try_all(int n, const std::vector<Trial>& trials) {
+    Settings settings;
+    settings.transport = GetParam();
+    settings.timeout = 20s;
+    const auto thrown = outcomes(n, settings, [&](Communicator& world) {
+      std::vector<std::int64_t> values(1000, 1);
+      for (const Trial& trial : trials) {
+        Communicator communicator = world.split(0);
+        std::int32_t errors = 0;
+        std::string said;
+        const auto begin = std::chrono::steady_clock::now();
+        try {
+          make(communicator, trial, values);
+        } catch (const Error& error) {
+          errors = 1;
+          said = error.what();
+          EXPECT_NE(error.code, ErrorCode::timeout) << said;
+        }
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << said;
+        world.all_reduce(std::span(&errors, 1), Op::sum);
+        ASSERT_EQ(errors > 0, differs(trial))
+            << trial.kinds[0]->name << " and " << trial.kinds[1]->name << ", then " << static_cast<int>(trial.then)
+            << ", rank 0 has " << trial.of[0] << ", rank 1 " << trial.of[1] << " of " << n << ": " << said;
+      }
+    });
+    for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+  }
+
+  static std::vector<Trial> all_trials(int n) {
+    std::vector<Trial> trials;
+    for (const Kind& a : kKinds)
+      for (const Kind& b : kKinds)
+        for (int mask = 0; mask < (1 << n); ++mask)
+          for (const Then then : {Then::leave, Then::barrier, Then::again}) {
+            if (&a > &b || (&a == &b && mask != 0)) continue;
+            Trial trial{{&a, &b}, {}, then};
+            for (int rank = 0; rank < n; ++rank) trial.of.push_back(mask >> rank & 1);
+            trials.push_back(trial);
+          }
+    return trials;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Calls, Mismatch, testing::Values("shm", "tcp"), [](const auto& it) { return it.param; });
+
+TEST_P(Mismatch, NeverSucceedsOnAllRanks) {
+  for (const int n : {2, 3, 4}) {
+    std::vector<Trial> trials = all_trials(n);
+    std::shuffle(trials.begin(), trials.end(), std::mt19937(static_cast<unsigned>(n)));
+    trials.resize(200);
+    try_all(n, trials);
+  }
+}
+
+#ifndef TUTTI_BRIEF
+// Every one: minutes.
+class AllMismatches : public Mismatch {};
+INSTANTIATE_TEST_SUITE_P(Exhaustive, AllMismatches, testing::Values("shm", "tcp"),
+                         [](const auto& it) { return it.param; });
+TEST_P(AllMismatches, NeverSucceedOnAllRanks) {
+  for (const int n : {2, 3, 4}) try_all(n, all_trials(n));
+}
+#endif
+
+// A call that no message of a later one shows: all that tells of it is what the ranks say when they leave.
+TEST_P(Mismatch, IsFoundWhenLeavingWhereTheLastCallsAreTheSame) {
+  Settings settings;
+  settings.transport = GetParam();
+  const auto thrown = outcomes(4, settings, [&](Communicator& world) {
+    std::int32_t value = world.rank();
+    world.broadcast(std::span(&value, 1), world.rank() / 2 * 2);  // 0, 0, 2, 2
+    world.broadcast(std::span(&value, 1), 1);
+    world.finalize();
+  });
+  EXPECT_TRUE(std::any_of(thrown.begin(), thrown.end(), [](const auto& error) { return error.has_value(); }));
+  for (const auto& error : thrown) {
+    if (!error) continue;
+    EXPECT_EQ(error->code, ErrorCode::mismatch) << error->what();
+  }
+}
+
+TEST_P(Mismatch, NamesBothCalls) {
+  Settings settings;
+  settings.transport = GetParam();
+  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+    Communicator communicator = world.split(0);
+    std::int32_t value = 1;
+    for (int i = 0; i < 3; ++i) communicator.broadcast(std::span(&value, 1), world.rank());
+    world.barrier();
+    communicator.finalize();
+  });
+  const auto is_mismatch = [](const auto& error) { return error && error->code == ErrorCode::mismatch; };
+  EXPECT_TRUE(is_mismatch(thrown[0]) || is_mismatch(thrown[1]));
+  for (const auto& error : thrown) {
+    if (!is_mismatch(error)) continue;  // the other one may be gone by then
+    const std::string said = error->what();
+    EXPECT_NE(said.find("broadcast #"), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 0"), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace tutti
