@@ -4,6 +4,9 @@
 The linker takes two classes of one qualified name for one class, and calls the functions of either for both; no
 compiler says so where no file includes both. So no two files may define the same class, enum, inline variable, inline
 function or function template. What lies in a namespace without a name, or in a function, belongs to its file alone.
+
+What Highway's headers define depends on the instruction sets that they are told of. So they are told in one place:
+memory/targets.h comes before them.
 """
 import re
 import sys
@@ -114,8 +117,14 @@ def main():
     files = sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
     defined, wrong = {}, False
     for path in files:
-        for name in names_of(path.read_text(), path):
+        text = path.read_text()
+        for name in names_of(text, path):
             defined.setdefault(name, []).append(str(path.relative_to(root)))
+        at_highway = text.find("#include <hwy/")
+        if at_highway >= 0 and path.name != "kernel-inl.h" and \
+                not 0 <= text.find('#include "memory/targets.h"') < at_highway:
+            print(f"{path.relative_to(root)} includes Highway without memory/targets.h before it")
+            wrong = True
     for name, places in sorted(defined.items()):
         if len(places) > 1:
             print(f"{name} is defined in {' and '.join(places)}: rename one, or put it into a namespace without a name")

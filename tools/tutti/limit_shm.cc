@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "limit.h"
+#include "memory/targets.h"
 #include "tutti/error.h"
 
 #undef HWY_TARGET_INCLUDE
