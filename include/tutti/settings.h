@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "tutti/log.h"
 #include "tutti/types.h"
 
 namespace tutti {
 
 struct Settings {
-  // Who and where. Filled by from_env from the first launcher it recognises (see the README's table).
+  // Who and where. Filled by from_env from the first launcher it recognises (docs/reference/environment.md).
   int rank = -1;
   int size = -1;
   std::string master_address;  // host name or address of rank 0; empty: ranks meet on this host alone
@@ -47,6 +48,10 @@ struct Settings {
   // The file of a table, as `tutti tune` writes it, that says which algorithm a call uses; empty: the built-in one.
   // Rank 0's counts for the whole job, and rank 0 alone reads it; one that is wrong fails the join on every rank.
   std::string table;
+
+  // What the library says of its own accord, and to whom: without a sink, on stderr, where it never waits for a reader.
+  LogLevel log_level = LogLevel::warn;
+  LogSink log_sink;
 
   // Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm.
   // Throws Error{invalid_argument} that names the variable and what it should look like.

@@ -9,8 +9,9 @@
 
 namespace tutti {
 
+class Store;
 namespace runtime {
-class Control;
+std::uint32_t count_join(Store& store, int rank);
 }
 
 // Implemented by the embedding framework (a PyTorch Store, etcd, a file, …). Called from one thread at a time, and only
@@ -34,9 +35,8 @@ class Store {
   virtual std::string get(const std::string& key, std::chrono::milliseconds timeout) = 0;
 
  private:
-  friend class runtime::Control;
-  std::uint32_t count_join(int rank);  // how many it has been, this one included; thread-safe
-
+  // How many joins of this rank it has been, this one included. Thread-safe.
+  friend std::uint32_t runtime::count_join(Store& store, int rank);
   std::map<int, std::uint32_t> joins_;  // by rank, as several may be threads of one process
 };
 

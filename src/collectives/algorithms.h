@@ -3,7 +3,9 @@
 // layout.
 #pragma once
 
-#include "collectives/catalogue.h"
+#include "collectives/message.h"
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
 
 namespace tutti {
 

@@ -6,17 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/message.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 #include "tutti/types.h"
 
 namespace tutti {
-
-// All that an algorithm may depend on besides the layout.
-struct Message {
-  int root = 0;    // broadcast
-  int chunks = 1;  // pieces that a slice is pipelined in, where the algorithm pipelines; others use 1
-};
 
 struct AlgorithmEntry {
   Collective collective;

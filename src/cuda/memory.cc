@@ -4,7 +4,7 @@
 
 #include "cuda/check.h"
 #include "cuda/driver.h"
-#include "cuda/stream.h"
+#include "cuda/on_device.h"
 #include "tutti/error.h"
 
 namespace tutti::cuda {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/reduce.h"
 #include "tutti/error.h"
 
 namespace tutti::cuda {

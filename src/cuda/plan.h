@@ -8,10 +8,13 @@
 #include <span>
 
 #include "cuda/task.h"
-#include "reduce/reduce.h"
+#include "reduce/operands.h"
 #include "reduce/tree.h"
 
 namespace tutti::cuda {
+
+// What one call of reduce() can take.
+inline constexpr std::size_t kMaxSources = 1024, kMaxTargets = 64;
 
 // At most two sources; at most kBatch that form one group; anything else.
 enum class Shape : std::uint8_t { pair, group, tree };

@@ -5,13 +5,11 @@
 #include <cstddef>
 #include <span>
 
+#include "cuda/plan.h"
 #include "cuda/stream.h"
 #include "reduce/reduce.h"
 
 namespace tutti::cuda {
-
-// What one call can take.
-inline constexpr std::size_t kMaxSources = 1024, kMaxTargets = 64;
 
 // As tutti::reduce(), of memory that the current device can reach. Enqueued on `stream`, which is that device's;
 // returns before it is done, with spans that are not needed any more. spec.stream has no effect. Nothing is allocated,

@@ -23,23 +23,9 @@ void check_driver(CUresult result, const char* what) {
                 std::string("CUDA: ") + what + " was refused by the driver, error " + std::to_string(result));
 }
 
-// Asking an event how it stands, or pinning memory, ends a capture that another thread has under way, unless the thread
-// says that it may.
-int relax_captures() {
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-  cudaThreadExchangeStreamCaptureMode(&mode);
-  return mode;
-}
-
 }  // namespace
 
 Stream legacy_stream() { return cudaStreamLegacy; }
-
-int current_device() {
-  int device = -1;
-  check(cudaGetDevice(&device));
-  return device;
-}
 
 int device_of(Stream stream) {
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current_device();
@@ -51,26 +37,6 @@ int device_of(Stream stream) {
   static_cast<void>(stream);
   return current_device();
 #endif
-}
-
-OnDevice::OnDevice() : capture_mode_(relax_captures()) {}
-// A thread that has never used a device has device 0 by name only. Setting that, to restore it, would make a context
-// there, of hundreds of megabytes. What throws here leaves the mode of captures restored: by then the other constructor
-// is done.
-OnDevice::OnDevice(int device) : OnDevice() {
-  if (driver() == nullptr || driver()->ctx_get_current(&before_) != CUDA_SUCCESS) before_ = nullptr;
-  if (before_ != nullptr && current_device() == device) return;
-  check(cudaSetDevice(device));
-  changed_ = true;
-}
-OnDevice::OnDevice(int device, std::nothrow_t) noexcept : OnDevice() {
-  if (driver() != nullptr && driver()->ctx_get_current(&before_) == CUDA_SUCCESS)
-    changed_ = cudaSetDevice(device) == cudaSuccess;
-}
-OnDevice::~OnDevice() {
-  if (changed_ && driver() != nullptr) driver()->ctx_set_current(before_);
-  auto mode = static_cast<cudaStreamCaptureMode>(capture_mode_);
-  cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
 OwnStream::OwnStream(int device) : device_(device) {

@@ -5,15 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <optional>
 
 #include "cuda/memory.h"
+#include "cuda/on_device.h"
 #include "tutti/error.h"
 
 struct CUstream_st;  // CUDA's; a cudaStream_t points to one
 struct CUevent_st;
-struct CUctx_st;
 
 namespace tutti::cuda {
 
@@ -23,29 +22,8 @@ using Stream = CUstream_st*;  // nullptr: the current device's default stream
 // it.
 Stream legacy_stream();
 
-// The calling thread's, as cudaGetDevice() has it.
-int current_device();
-
 // Of a stream; the calling thread's current one for a default stream.
 int device_of(Stream stream);
-
-// Makes `device` the calling thread's current one while it lives. No other device is touched for it, and no capture
-// that is under way in this process is ended by what the thread calls meanwhile. What follows makes one itself, but for
-// copies: a thread whose current device has no context yet would make one there.
-class OnDevice {
- public:
-  explicit OnDevice(int device);
-  OnDevice(int device, std::nothrow_t) noexcept;  // for destructors: tries
-  ~OnDevice();
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  OnDevice();
-  CUctx_st* before_ = nullptr;  // the context to restore, which may be none
-  bool changed_ = false;
-  int capture_mode_ = 0;
-};
 
 // A stream of that device, of the highest priority, which neither waits for the default stream nor is waited for.
 class OwnStream {

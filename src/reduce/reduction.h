@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "reduce/float_environment.h"
 #include "reduce/kernel.h"
-#include "reduce/reduce.h"
+#include "reduce/operands.h"
 #include "reduce/scalar.h"
 #include "reduce/tree.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "reduce/element.h"
-#include "reduce/reduce.h"
+#include "reduce/operands.h"
 #include "reduce/tree.h"
 
 namespace tutti {

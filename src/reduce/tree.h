@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "reduce/reduce.h"
+#include "reduce/operands.h"
 
 namespace tutti {
 

@@ -11,7 +11,7 @@
 namespace tutti::runtime {
 namespace {
 
-constexpr int kMostYields = 100;
+constexpr int kYieldsBeforeSleep = 100;
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
@@ -35,7 +35,7 @@ void BiasedMutex::lock_shared() {
   mutex_.lock();
   // The owner is inside for the last time. A thread of a real-time class does not give way to it by yielding.
   for (int yields = 0; inside_.load(std::memory_order_acquire); ++yields) {
-    if (yields < kMostYields) {
+    if (yields < kYieldsBeforeSleep) {
       ::sched_yield();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(50));

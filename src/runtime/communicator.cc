@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/choose_text.h"
 #include "runtime/group.h"
+#include "selection/choose_text.h"
 
 namespace tutti {
 

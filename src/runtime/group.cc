@@ -22,17 +22,15 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
       id_(id),
       members_(std::move(members)),
       rank_(rank),
-      layout_(layout_of(*job_, members_)),
-      chooser_(job_->table(), static_cast<int>(members_.size()), layout_.hosts()),
+      plans_(rank_, layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
       links_(members_.size()),
-      place_(size() <= kMostGuests ? job_->meeting_place() : nullptr),
-      history_(std::make_shared<CallHistory>()) {}
+      place_(size() <= kMostGuests ? job_->meeting_place() : nullptr) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
   std::shared_ptr<Group> group(new Group(std::move(job), id, std::move(members), rank));
   Job::Lock lock(*group->job_);
   group->job_->add(*group);
-  group->job_->control().publish(id, group->history_);
+  group->job_->control().publish(id, group->ledger_.history());
   return group;
 }
 
@@ -56,7 +54,7 @@ bool Group::finds_unclaimed() {
   for (int peer = 0; peer < size(); ++peer) {
     Tag tag;
     if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;
-    if (Call::unpack(tag).sequence > sequence_)
+    if (Call::unpack(tag).sequence > ledger_.count())
       continue;  // the peer goes on without this rank: it will hear that it has left
     abort({ErrorCode::mismatch, peer,
            "the ranks made different calls: " + name_of(peer) + " called " + describe(Call::unpack(tag)) + ", which " +
@@ -67,16 +65,14 @@ bool Group::finds_unclaimed() {
 }
 
 void Group::tell_untold() {
-  if (!std::exchange(untold_, false) || told_) return;
-  const std::lock_guard lock(failure_mutex_);
-  tell_of_untold(job_->rank(), failure_->message);
+  if (const auto what = failure_.take_unheard()) tell_of_untold(job_->log(), *what);
 }
 
 void Group::leave_at_exit() {
   if (is_busy()) {
     const Request& first = current_ != nullptr ? *current_ : *queue_.front();
     abort({ErrorCode::aborted, rank_, name_of(rank_) + "'s process exited during " + describe(first.call())});
-    untold_ = true;
+    failure_.note_unheard();
     advance();
   }
   leave();
@@ -90,10 +86,10 @@ void Group::fail_at_exit() {
 void Group::leave(bool is_awaited) {
   if (size() == 1 || has_failed() || is_busy() || std::exchange(has_parted_, true)) return;
   if (finds_unclaimed()) {
-    untold_ = true;
+    failure_.note_unheard();
     return;
   }
-  const CallAccount account{sequence_, digest_, sequence_ == 0 ? Tag{} : Call::numbered(called_, sequence_)};
+  const CallAccount account = ledger_.account();
   job_->partings().expect(id_, members_, rank_, account, is_awaited);
   job_->control().farewell(id_, size(), account);
 }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,51 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/call.h"
-#include "runtime/choose.h"
-#include "runtime/control.h"
+#include "control/control.h"
+#include "runtime/call_ledger.h"
+#include "runtime/device_health.h"
+#include "runtime/failure_state.h"
 #include "runtime/job.h"
-#include "runtime/operation.h"
 #include "runtime/patience.h"
-#include "runtime/plan.h"
-#include "runtime/staging.h"
-#include "schedule/layout.h"
+#include "runtime/plan_cache.h"
+#include "runtime/request.h"
+#include "runtime/stall_detector.h"
 #include "tutti/communicator.h"
 
 namespace tutti::runtime {
-
-// Why a communicator is unusable. The first one stays.
-struct Failure {
-  ErrorCode code;
-  int peer;  // of the communicator, or -1
-  std::string message;
-};
-
-// A call that has been made: waiting for its turn, running, or over.
-class Request {
- public:
-  Tag tag() const { return Call::numbered(plan->tag, sequence); }
-  Call call() const { return Call::unpack(tag()); }
-
-  const Plan* plan = nullptr;
-  std::uint32_t sequence = 0;  // of the communicator's calls, from 1
-  const std::byte* input = nullptr;
-  std::byte* output = nullptr;
-  std::unique_ptr<Passage> passage;                      // where a device or a stream has a part in it
-  std::unique_ptr<MeetingPlace::Attendance> attendance;  // while it is not known to be done by messages
-  Operation operation;                                   // of the part that is under way
-  std::size_t part = 0;
-  bool entered = false;
-  bool begun = false;         // the part
-  bool waits_device = false;  // what advance() could not go on without
-  bool refused = false;       // CUDA took but a part of it
-  bool let_go = false;        // since it was given up
-  bool over = false;
-  bool sleeps = false;  // somebody sleeps until it is over
-  bool driven = false;  // by the job's thread
-  std::optional<Error> error;
-  std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
-};
 
 class Group : public std::enable_shared_from_this<Group> {
  public:
@@ -72,7 +38,9 @@ class Group : public std::enable_shared_from_this<Group> {
   int local_rank_of(int job_rank) const;  // -1: not in here
   Job& job() { return *job_; }
   const std::shared_ptr<Job>& shared_job() { return job_; }
-  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
+  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const {
+    return plans_.choose(collective, count, dtype, order);
+  }
 
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
   void run(const Ask& ask, ConstBuffer input, Buffer output, void* stream = nullptr);
@@ -103,7 +71,7 @@ class Group : public std::enable_shared_from_this<Group> {
   // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
   void fail(Failure failure);
   void abort(Failure failure);
-  bool has_failed() const { return state_.load(std::memory_order_acquire) == State::failed; }
+  bool has_failed() const { return failure_.has_failed(); }
   // On the control thread. A rank of the job is lost, and why. What it has sent may still be on its way, and be all
   // that the calls need that have been made: they fail when they come to a stand. No call is made any more.
   void lose(int job_rank, const std::string& why);
@@ -130,7 +98,6 @@ class Group : public std::enable_shared_from_this<Group> {
   }
   void put(Request& request, Job::Lock& lock);
   std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
-  Call resolve(const Ask& ask) const;
   const Plan& plan_for(const Ask& ask, bool packed);
   void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
@@ -144,7 +111,6 @@ class Group : public std::enable_shared_from_this<Group> {
   void drive(Request& request, Job::Lock& lock);
   void watch(Patience::Clock::time_point now);
   void watch_device();
-  const Error* failure_of_device(const Passage& passage, int device);
   bool is_cut_off();
   bool take_turn();
   void give_up();
@@ -155,7 +121,6 @@ class Group : public std::enable_shared_from_this<Group> {
   static void hold_behind(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
-  bool is_well() const { return state_.load(std::memory_order_acquire) == State::well; }
   void fail_by_loss();
   [[noreturn]] void refuse();
   [[noreturn]] void tell(const Error& error);
@@ -168,23 +133,18 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::uint64_t id_;
   const std::vector<int> members_;
   const int rank_;
-  Layout layout_;
-  const Chooser chooser_;
 
-  std::uint32_t sequence_ = 0;
+  PlanCache plans_;
+  CallLedger ledger_;
+  FailureState failure_;
+  StallDetector stall_;
   std::uint32_t splits_ = 0;
   std::vector<PeerLink> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  MeetingPlace* const place_;            // where those meet; nullptr: no device, or too many ranks
-  std::unique_ptr<Staging> staging_;     // once a call has had a passage
-  std::map<int, Error> failed_devices_;  // for good
-  std::future<std::map<int, Error>> inquiry_;
-  Patience::Clock::time_point inquired_{};
-  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
-  const Plan* last_plan_ = nullptr;
-  Ask last_ask_;  // that it is for
-  bool last_packed_ = false;
+  MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
+  std::unique_ptr<Staging> staging_;  // once a call has had a passage
+  DeviceHealth device_health_;
   bool was_driven_ = false;           // the job's thread has had calls of it
   int driven_ = 0;                    // those that are not over
   const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
@@ -192,34 +152,15 @@ class Group : public std::enable_shared_from_this<Group> {
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
 
-  // What is known of a wait while nothing moves.
-  struct Vigil {
-    std::uint64_t moves = 0;
-    Patience::Clock::time_point looked{};
-    Patience::Clock::duration waited{}, next_probe{};
-    std::optional<Patience::Clock::duration> left;  // when the peer that is waited for was first seen to have left
-    std::optional<Patience::Clock::duration> lost;  // when a rank was first seen to be lost
-    bool warned = false;
-  };
-  Vigil vigil_;
   // A peer's channel has closed; until when the control plane may say why.
   std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
 
   std::optional<Patience::Clock::time_point> given_up_at_;
   Patience::Clock::time_point let_go_at_{};  // the last of what was given up
 
-  const std::shared_ptr<CallHistory> history_;
-  enum class State : std::uint8_t { well, bereaved, failed };  // bereaved: a rank is lost
-  std::atomic<State> state_{State::well};
-  mutable std::mutex failure_mutex_;  // guards the three below
-  std::optional<Failure> failure_, loss_;
+  mutable std::mutex answers_mutex_;
   std::map<int, Notice> answers_;  // to probes, by peer
-  std::atomic<bool> told_{false};  // a call has thrown the failure
-  bool untold_ = false;            // a call that failed had nobody to throw to
 
-  // What this rank has called. Calls like the one before count by their number alone.
-  Tag called_{};  // the last kind of call, with sequence 0
-  std::uint64_t digest_ = 0;
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };

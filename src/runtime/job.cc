@@ -5,18 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <system_error>
 #include <thread>
 
+#include "control/env.h"
+#include "control/join_job.h"
+#include "control/validate.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
-#include "runtime/choose_text.h"
-#include "runtime/env.h"
 #include "runtime/group.h"
 #include "runtime/process_jobs.h"
+#include "selection/choose_text.h"
 #include "topology/machine.h"
 #include "topology/processors.h"
 #include "transport/verbs/device.h"
@@ -59,23 +60,19 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
                                std::shared_ptr<MeetingPlace> place) {
-  // A rank beyond the size goes on to join, so that rank 0 can tell the others too.
-  if (settings.size < 1 || settings.rank < 0 || (settings.size == 1 && settings.rank > 0))
-    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(settings.rank) + " of " +
-                                                 std::to_string(settings.size) + ": a rank must lie in [0, size)");
-  if (!is_transport(settings.transport))
-    throw Error(ErrorCode::invalid_argument,
-                "transport \"" + settings.transport + "\": must be auto, shm, tcp or verbs");
+  validate(settings);
   verbs::Wish::parse(settings.verbs_device, settings.verbs_gid);  // what is malformed is refused, wanted or not
   std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(place)));
   Announcement announcement = table_to_announce(settings);
   announcement.no_verbs = job->open_verbs();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
-  job->control_ = Control::join(job->settings_, store, std::move(announcement));
+  job->control_ = join_job(job->settings_, store, std::move(announcement));
   const std::string& announced = job->control_->announced();
+  job->is_own_table_ = !announced.empty();
   job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
   job->find_hosts();
   job->find_fabric();
+  job->log_decisions();
   Job* self = job.get();
   job->control_->on_connection([self](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
     self->on_connection(peer, path, communicator, fd, error);
@@ -112,12 +109,38 @@ void Job::find_fabric() {
                   "transport verbs: rank " + std::to_string(member.rank) + " cannot use it: " + member.no_verbs);
     if (settings_.transport == "auto" && !settings_.verbs_device.empty() && member.rank == rank() &&
         !member.no_verbs.empty() && !is_alone)
-      std::fprintf(stderr, "tutti: rank %d: goes without RDMA, though TUTTI_VERBS_DEVICE asks for %s: %s\n", rank(),
-                   settings_.verbs_device.c_str(), member.no_verbs.c_str());
+      log_.warn("goes without RDMA, though TUTTI_VERBS_DEVICE asks for " + settings_.verbs_device + ": " +
+                member.no_verbs);
     by_verbs_[member.rank] = verbs_ != nullptr && member.no_verbs.empty() && host_[member.rank] != host_[rank()];
   }
   if (std::find(by_verbs_.begin(), by_verbs_.end(), true) == by_verbs_.end()) verbs_.reset();
   by_tcp_alone_ = inproc_ == nullptr && verbs_ == nullptr && std::ranges::count(host_, host_[rank()]) == 1;
+}
+
+// What joining has decided, and why.
+void Job::log_decisions() const {
+  log_.info([&] {
+    std::map<std::string, int> peers;  // by the transport to them
+    std::string no_verbs;
+    for (const Member& member : control_->members()) {
+      if (member.rank == rank()) continue;
+      const bool is_near = shm_ != nullptr && host_[member.rank] == host_[rank()];
+      const bool is_verbs = by_verbs_[member.rank];
+      ++peers[inproc_ != nullptr ? "inproc" : is_near ? "shm" : is_verbs ? "verbs" : "tcp"];
+      if (!is_near && !is_verbs && no_verbs.empty() && !member.no_verbs.empty())
+        no_verbs = "; no RDMA, as of rank " + std::to_string(member.rank) + ": " + member.no_verbs;
+    }
+    std::string text = "is one of " + std::to_string(size()) + " ranks; transports:";
+    for (const auto& [transport, count] : peers) text += " " + transport + " to " + std::to_string(count);
+    return text + (peers.empty() ? " none" : "") + " (TUTTI_TRANSPORT: " + settings_.transport + no_verbs + ")";
+  });
+  log_.info([&] {
+    return std::string(crowding_.is_crowded() ? "gives way while it waits: the ranks of this host share processors"
+                                              : "spins while it waits: each rank of this host has a processor");
+  });
+  log_.info([&] {
+    return "chooses algorithms by " + (is_own_table_ ? std::string("the table of rank 0") : "the built-in table");
+  });
 }
 
 // Ranks of equal host ids share a host. Where some must share a processor, all give way to each other when they wait.
@@ -355,7 +378,7 @@ void Job::sleep(Lock& lock, const Request& request) {
   const Asleep asleep(*this);
   const std::uint64_t moved_before = moves();
   advance_all();
-  if (request.over || moves() != moved_before) return;
+  if (request.is_over() || moves() != moved_before) return;
   const std::chrono::microseconds longest = on_devices_ > 0 ? kBetweenLooksAtDevices : kLongestSleep;
   lock.lock_.unlock();
   sleeper_.sleep(longest);

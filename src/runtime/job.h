@@ -13,15 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
+#include "control/control.h"
+#include "executor/meeting.h"
+#include "executor/symmetric_memory.h"
 #include "runtime/biased_mutex.h"
-#include "runtime/choose.h"
-#include "runtime/control.h"
 #include "runtime/crowding.h"
-#include "runtime/meeting.h"
 #include "runtime/partings.h"
 #include "runtime/patience.h"
 #include "runtime/progress.h"
-#include "runtime/symmetric_memory.h"
+#include "selection/choose.h"
 #include "transport/inproc/hub.h"
 #include "transport/inproc/transport.h"
 #include "transport/shm/transport.h"
@@ -47,6 +48,7 @@ class Job : public std::enable_shared_from_this<Job> {
   int rank() const { return settings_.rank; }
   int size() const { return settings_.size; }
   const Settings& settings() const { return settings_; }
+  const Log& log() const { return log_; }
   const ChoiceTable& table() const { return table_; }  // rank 0's, the same on every rank
   Control& control() { return *control_; }
   int host_of(int rank) const { return host_[rank]; }
@@ -161,6 +163,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool takes_engine_within(std::chrono::milliseconds limit);
   void find_hosts();
   void find_fabric();
+  void log_decisions() const;
   std::uint64_t moves() const;
   Transport& transport_to(int peer);
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
@@ -180,7 +183,9 @@ class Job : public std::enable_shared_from_this<Job> {
   std::array<Transport*, 4> transports() const { return {shm_.get(), tcp_.get(), verbs_.get(), inproc_.get()}; }
 
   Settings settings_;
+  const Log log_{settings_};
   ChoiceTable table_;
+  bool is_own_table_ = false;  // and not the built-in one
   Sleeper sleeper_;
   std::unique_ptr<shm::Transport> shm_;
   std::unique_ptr<tcp::Transport> tcp_;
@@ -211,7 +216,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::vector<Group*> groups_;
   std::map<int, std::string> lost_;           // peers, and why
   std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
-  Partings partings_;
+  Partings partings_{log_};
 
   std::unique_ptr<Control> control_;  // behind the above: its thread calls into it
   std::unique_ptr<Progress> progress_;

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/call.h"
-#include "runtime/launcher.h"
-#include "runtime/report.h"
+#include "control/launcher.h"
+#include "types/call.h"
 
 namespace tutti::runtime {
 namespace {
@@ -23,12 +22,9 @@ std::string rank_name(const std::vector<int>& members, int rank) {
   return of_job == rank ? name : name + " (of the job: " + std::to_string(of_job) + ")";
 }
 
-void tell_of_untold(int job_rank, const std::string& what) noexcept {
-  try {
-    report(job_rank, what);
-    tell_launcher(job_rank, what);
-  } catch (const std::exception&) {  // no memory for the words
-  }
+void tell_of_untold(const Log& log, const std::string& what) noexcept {
+  log.warn(what);
+  tell_launcher(log.rank(), what);
 }
 
 void Partings::expect(std::uint64_t communicator, std::vector<int> members, int rank, const CallAccount& account,
@@ -52,8 +48,7 @@ void Partings::heard(const Notice& verdict) {
     news_.notify_all();
     return;
   }
-  if (parting.error)
-    tell_of_untold(parting.members[static_cast<std::size_t>(parting.rank)], difference(parting, verdict));
+  if (parting.error) tell_of_untold(log_, difference(parting, verdict));
   partings_.erase(found);
 }
 

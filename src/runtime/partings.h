@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control.h"
+#include "base/log.h"
+#include "control/control.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -20,12 +21,14 @@ namespace tutti::runtime {
 // "rank 2", and where the job calls it otherwise "rank 2 (of the job: 5)". members[r] is the job's rank of rank r.
 std::string rank_name(const std::vector<int>& members, int rank);
 
-// An error of this rank, whose number in the job it is, that no call can throw any more.
-void tell_of_untold(int job_rank, const std::string& what) noexcept;
+// Says an error of this rank that no call can throw any more, to the launcher too.
+void tell_of_untold(const Log& log, const std::string& what) noexcept;
 
 // Thread-safe.
 class Partings {
  public:
+  explicit Partings(const Log& log) : log_(log) {}
+
   // To be called before Control::farewell(). `is_awaited`: somebody will call wait().
   void expect(std::uint64_t communicator, std::vector<int> members, int rank, const CallAccount& account,
               bool is_awaited);
@@ -49,6 +52,7 @@ class Partings {
   static int peer_of(const Parting& parting, const Notice& verdict);
   static std::string difference(const Parting& parting, const Notice& verdict);
 
+  const Log& log_;
   std::mutex mutex_;
   std::condition_variable news_;
   std::map<std::uint64_t, Parting> partings_;  // by communicator

@@ -19,9 +19,9 @@
 
 #include "cuda/memory.h"
 #include "cuda/stream.h"
+#include "executor/meeting.h"
+#include "executor/plan.h"
 #include "runtime/job.h"
-#include "runtime/meeting.h"
-#include "runtime/plan.h"
 
 namespace tutti::runtime {
 

@@ -254,15 +254,6 @@ Cost Simulation::cost() const {
 
 }  // namespace
 
-double CostCurve::at(double bytes) const {
-  if (points.empty()) return 0;
-  if (points.size() == 1 || bytes <= points.front().bytes) return points.front().us;
-  auto to = std::ranges::lower_bound(points, bytes, {}, &Point::bytes);
-  if (to == points.end()) --to;
-  const Point &a = *(to - 1), &b = *to;
-  return std::max(0.0, a.us + (b.us - a.us) * (bytes - a.bytes) / (b.bytes - a.bytes));
-}
-
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model) {
   Simulation simulation(schedules, layout, count, element_bytes, accumulation_bytes, model);

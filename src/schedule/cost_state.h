@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/claimed_messages.h"
-#include "schedule/cost.h"
+#include "schedule/cost_model.h"
 #include "schedule/schedule.h"
 
 namespace tutti::cost_state {

@@ -133,7 +133,7 @@ Step parse_reduce(Line& line, std::vector<Source>& sources) {
   return step;
 }
 
-using Claims = std::map<int, ClaimedMessages>;  // by peer
+using Claims = std::map<int, ClaimedMessages>;  // by peer; as in text.cc
 
 void claim_messages(const Step& step, std::span<const Source> sources, Claims& claims) {
   if (step.kind == StepKind::receive) claims[step.peer].claim(step.message);

@@ -1,37 +1,13 @@
 // Proves that the schedules of all ranks, run together, do what the collective promises.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "schedule/layout.h"
+#include "schedule/proof.h"
 #include "schedule/schedule.h"
-#include "tutti/types.h"
 
 namespace tutti {
-
-// What is asked of the schedules.
-struct Goal {
-  Collective collective = Collective::all_reduce;
-  int root = 0;
-  Order order = Order::canonical;
-};
-
-// How one slice's result is combined, in postfix: leaf numbers >= 0, kCombine for "replace the two topmost by a op b".
-inline constexpr int kCombine = -1;
-using Expression = std::vector<int>;
-
-struct Proof {
-  bool holds = false;
-  std::string reason;      // a sentence for a person when it does not hold: rank, step, what
-  bool canonical = false;  // every slice is combined exactly as T says
-  // The order found, by slice (reductions only). Of chunk 0; all chunks were found equal.
-  std::vector<Expression> slices;
-  int rounds = 0;              // longest chain of messages
-  std::uint64_t messages = 0;  // over all ranks
-};
 
 // schedules[r] is rank r's. Proves, for every interleaving and however little or much the transports buffer:
 //   - form: regions, peers and side tables in range; trees well formed; partial and element types agree along each

@@ -19,8 +19,8 @@
 
 #include "schedule/claimed_messages.h"
 #include "schedule/layout.h"
+#include "schedule/proof.h"
 #include "schedule/schedule.h"
-#include "schedule/verify.h"
 #include "schedule/verify_expressions.h"
 
 namespace tutti {

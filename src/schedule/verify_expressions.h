@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "schedule/verify.h"
+#include "schedule/proof.h"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "schedule/layout.h"
+#include "schedule/proof.h"
 #include "schedule/schedule.h"
-#include "schedule/verify.h"
 
 namespace tutti {
 

@@ -1,6 +1,6 @@
 #include "transport/header.h"
 
-#include "transport/little_endian.h"
+#include "base/little_endian.h"
 
 namespace tutti {
 namespace {

@@ -5,7 +5,7 @@
 //        4    2 version      1
 //        6    2 kind         0 data
 //        8    8 communicator
-//       16   16 tag          the call (sequence and fingerprint in one): runtime/call.h
+//       16   16 tag          the call (sequence and fingerprint in one): types/call.h
 //       32    8 message      number of this message on its channel, from 0
 //       40    8 offset       of this fragment in its message, bytes
 //       48    8 length       of this fragment, bytes

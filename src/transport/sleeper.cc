@@ -11,7 +11,7 @@
 #include <limits>
 #include <string>
 
-#include "transport/descriptor.h"
+#include "base/descriptor.h"
 #include "tutti/error.h"
 
 namespace tutti {

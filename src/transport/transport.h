@@ -10,21 +10,15 @@
 // unread message of one communicator never holds up another.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-namespace tutti {
+#include "types/tag.h"
 
-// What a message belongs to: the call it was made for, packed (runtime/call.h). Two ranks that make the same call have
-// equal tags; a transport compares them before any byte of user memory is touched, and throws TagMismatch.
-struct Tag {
-  std::array<std::uint64_t, 2> word{};
-  friend bool operator==(const Tag&, const Tag&) = default;
-};
+namespace tutti {
 
 // Thrown by a Channel. The runtime turns it into a tutti::Error that names ranks and calls.
 struct TagMismatch {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "cuda/pretended/fresh_device.h"
+#include "fake_cuda/fresh_device.h"
 #include "runtime/device_streams.h"
 
 namespace tutti {

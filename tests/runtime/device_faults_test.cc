@@ -2,8 +2,8 @@
 // refuses, and that nothing is left behind.
 #include <gtest/gtest.h>
 
-#include "cuda/pretended/fresh_device.h"
 #include "cuda/stream.h"
+#include "fake_cuda/fresh_device.h"
 #include "runtime/device_streams.h"
 
 namespace tutti {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/free_port.h"
+#include "net/free_port.h"
 #include "runtime/processes.h"
 #include "runtime/ranks.h"
 

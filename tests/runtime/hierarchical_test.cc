@@ -2,6 +2,8 @@
 // others, at fewer bytes.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "runtime/made_up_hosts.h"
 #include "runtime/ranks.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/free_port.h"
+#include "net/free_port.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/transport.h"
 #include "tutti/communicator.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "cuda/driver.h"
-#include "cuda/pretended/pretended.h"
+#include "fake_cuda/pretended.h"
 #include "program.h"
 
 namespace {

@@ -1,8 +1,10 @@
 // What all commands have in common.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tools/shell.h"
+#include "tutti/version.h"
 
 namespace tutti::tools {
 namespace {
@@ -14,6 +16,13 @@ TEST(Tutti, HelpIsNoError) {
   for (const char* name : {"run", "bench", "train", "plan"}) {
     EXPECT_EQ(shell(std::string("$TUTTI ") + name + " --help").status, 0) << name;
   }
+}
+
+TEST(Tutti, SaysItsVersion) {
+  const Result run = shell("$TUTTI --version");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(run.out, testing::MatchesRegex("tutti " TUTTI_VERSION ", protocol [0-9]+\n"));
+  EXPECT_EQ(fmt::format("{}.{}.{}", TUTTI_VERSION_MAJOR, TUTTI_VERSION_MINOR, TUTTI_VERSION_PATCH), TUTTI_VERSION);
 }
 
 TEST(Tutti, AnUnknownCommandIsWrongInput) {

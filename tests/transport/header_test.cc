@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "types/call.h"
+
 namespace tutti {
 namespace {
 
@@ -41,6 +43,30 @@ TEST(Header, LiesInMemoryAsSpecified) {
             "0001000000000000"    // offset
             "2000000000000000"    // length
             "2001000000000000");  // total
+}
+
+// The worked example of docs/reference/protocols.md.
+TEST(Header, OfTheFirstMessageOfACallIsAsDocumented) {
+  const runtime::Call call{.sequence = 1,
+                           .collective = Collective::all_reduce,
+                           .dtype = DType::float32,
+                           .op = Op::sum,
+                           .order = Order::canonical,
+                           .algorithm = Algorithm::one_shot,
+                           .count = 4};
+  Header header;
+  header.communicator = 42;
+  header.tag = call.pack();
+  header.length = header.total = 16;
+  EXPECT_EQ(hex(header.encode()),
+            "3149555401000000"
+            "2a00000000000000"
+            "0001000001000000"
+            "0000040000000000"
+            "0000000000000000"
+            "0000000000000000"
+            "1000000000000000"
+            "1000000000000000");
 }
 
 TEST(Header, DecodesWhatItEncoded) {

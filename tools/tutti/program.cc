@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "command.h"
+#include "net/handshake.h"
 #include "tutti/error.h"
+#include "tutti/version.h"
 
 namespace {
 
@@ -78,6 +80,9 @@ int run_program(int argc, char** argv) {
   open_standard_streams();
   CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
   app.require_subcommand(0, 1);
+  app.set_version_flag("--version",
+                       fmt::format("tutti {}, protocol {}", TUTTI_VERSION, tutti::runtime::Handshake::kVersion),
+                       "Print the version; ranks of one job need the same protocol");
   const Subcommand commands[] = {
       tutti::tools::add_run(app),  tutti::tools::add_bench(app), tutti::tools::add_train(app),
       tutti::tools::add_plan(app), tutti::tools::add_tune(app),  tutti::tools::add_doctor(app),
@@ -91,7 +96,7 @@ int run_program(int argc, char** argv) {
   const auto who_was_given = [&] { return given() != nullptr ? "tutti " + given()->parser->get_name() : "tutti"; };
   try {
     app.parse(arguments(argc, argv, commands[0].parser));
-  } catch (const CLI::Success& asked) {  // --help
+  } catch (const CLI::Success& asked) {  // --help, --version
     return with_output_written(who_was_given(), app.exit(asked));
   } catch (const CLI::ParseError& error) {
     const std::string who = who_was_given();

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "transport/descriptor.h"
+#include "base/descriptor.h"
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
 
@@ -42,14 +42,14 @@ struct Descriptors {
   }
 };
 
-[[noreturn]] void fail(const std::string& why) {
+[[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorCode::system, "shared memory: hand-over with a peer: " + why);
 }
 
 bool same_process(int fd) {
   ucred who{};
   socklen_t length = sizeof who;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0) fail(std::strerror(errno));
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0) refuse(std::strerror(errno));
   return who.pid == ::getpid();
 }
 
@@ -90,9 +90,9 @@ std::shared_ptr<Peer> take(int fd, int peer) {
     throw ChannelClosed{peer, got == 0 ? "it closed during the hand-over of its memory" : std::strerror(errno)};
   descriptors.take_from(message);
   if ((message.msg_flags & MSG_CTRUNC) != 0)
-    fail("no room for its descriptors (too many open files? raise `ulimit -n`)");
+    refuse("no room for its descriptors (too many open files? raise `ulimit -n`)");
   if (got != sizeof greeting || greeting.magic != kMagic || descriptors.fd[0] < 0 || descriptors.fd[1] < 0)
-    fail("it sent something else");
+    refuse("it sent something else");
 
   auto who = std::make_shared<Peer>();
   if (same_process(fd)) who->segment = Segment::find(greeting.segment);

@@ -18,7 +18,7 @@ namespace tutti::shm {
 
 inline constexpr std::uint32_t kLines = 16;  // few, so that a pair's lines of 256 bytes stay in the first-level cache
 // How far ahead of the message at hand there can be a post: two messages of each piece of a call of the most pieces
-// (runtime/choose.h). What goes beyond is copied. With 32, all_reduce of 32 MiB took 3.8 ms, not 2.6.
+// (selection/choose.h). What goes beyond is copied. With 32, all_reduce of 32 MiB took 3.8 ms, not 2.6.
 inline constexpr std::uint32_t kPosts = 256;
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 1568;

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "memory/available.h"
-#include "transport/descriptor.h"
 #include "tutti/error.h"
 
 namespace tutti::shm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transport/little_endian.h"
+#include "base/little_endian.h"
 #include "transport/verbs/layout.h"
 
 namespace tutti::verbs {

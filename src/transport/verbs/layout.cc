@@ -1,6 +1,6 @@
 #include "transport/verbs/layout.h"
 
-#include "transport/little_endian.h"
+#include "base/little_endian.h"
 
 namespace tutti::verbs {
 

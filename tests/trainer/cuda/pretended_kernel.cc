@@ -1,5 +1,5 @@
 // The trainer's kernel on a pretended device: run_task() by the CPU, thread after thread.
-#include "cuda/pretended/kernel.h"
+#include "fake_cuda/kernel.h"
 #include "trainer/cuda/launch.h"
 #include "trainer/run_task.h"
 

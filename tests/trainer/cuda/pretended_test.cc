@@ -2,7 +2,7 @@
 // behind.
 #include <thread>
 
-#include "cuda/pretended/fresh_device.h"
+#include "fake_cuda/fresh_device.h"
 #include "trainer/cuda/gpu.h"
 #include "trainer/operations.h"
 #include "trainer/train.h"

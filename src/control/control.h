@@ -1,0 +1,143 @@
+// The control plane of a job: joining, finding each other, and hearing of each other's end. One thread a rank (Asio),
+// asleep except when something happens; it never touches user data.
+//
+// Shape: rank 0 is the hub during join and relays notices afterwards; every rank keeps one control connection to it.
+// Protocols are sans-I/O state machines (join.h, handshake.h); this class puts sockets, timers and the thread around
+// them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tutti/error.h"
+#include "tutti/settings.h"
+#include "tutti/store.h"
+#include "types/tag.h"
+
+namespace tutti::runtime {
+
+// What every rank knows of every rank once all have joined.
+struct Member {
+  int rank = 0;
+  std::string host_id;  // boot id (and network namespace's inode): equal for ranks that may share memory
+  std::string address;  // where its data listener is reached from other hosts; empty if it listens on none
+  std::uint16_t port = 0;
+  std::string local_name;  // abstract Unix socket (without the leading NUL) for ranks of the same host
+  std::int64_t pid = 0;
+  std::string processors;  // those it may run on, as topology::to_bits() writes them
+  std::int32_t share = 0;  // as topology::processor_share()
+  std::string no_verbs;    // why it cannot use RDMA verbs; empty if it can
+  bool sees_gpus = false;  // a driver for GPUs is installed there
+};
+
+enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or TCP
+
+// A notice from the control plane. Delivered on the control thread.
+struct Notice {
+  enum class Kind : std::uint8_t {
+    lost,  // `peer`'s process died or its connections closed unexpectedly: final, every communicator with it is failed
+    left,  // `peer` has left in good order
+    poisoned,  // some rank failed communicator `communicator`: `error` says why, as it should be thrown here
+    answer,    // the answer to probe(): what `peer` did at that sequence
+    agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
+    differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them
+  };
+  Kind kind;
+  int peer = -1;  // of the job (world rank)
+  std::uint64_t communicator = 0;
+  ErrorCode code = ErrorCode::aborted;
+  std::string message;  // poisoned: why. lost: what became of `peer`, which the text calls "it"
+  // answer
+  std::uint32_t sequence = 0;  // what was asked about; differed: see there
+  bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
+  Tag call{};
+  Tag last{};             // the last call it completed; all zero if none
+  bool has_left = false;  // the peer has left the communicator
+};
+
+// All calls that a rank has made on a communicator, in a form that can be compared.
+struct CallAccount {
+  std::uint32_t calls = 0;   // their number
+  std::uint64_t digest = 0;  // of all of them, in order
+  Tag last{};                // the last of them; all zero if there was none
+  friend bool operator==(const CallAccount&, const CallAccount&) = default;
+};
+
+// What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
+// and lock-free for the writer (one writer a communicator). Calls of one kind in a row are one entry.
+class CallHistory {
+ public:
+  // The calls from `sequence` on are of this kind, a tag with sequence 0. Before entered(sequence).
+  void begins(std::uint32_t sequence, const Tag& kind);
+  void entered(std::uint32_t sequence) { entered_.store(sequence, std::memory_order_release); }
+  void completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
+  bool at(std::uint32_t sequence, Tag& tag) const;  // false: not entered, or too long ago to say
+  bool is_ahead_of(std::uint32_t sequence) const;
+  Tag last_completed() const;
+
+ private:
+  static constexpr std::uint32_t kKept = 16;
+  struct Row {  // of calls of one kind
+    std::atomic<std::uint64_t> first{0}, word0{0}, word1{0};
+  };
+  Row rows_[kKept];
+  std::atomic<std::uint32_t> row_count_{0};  // ever
+  std::atomic<std::uint32_t> entered_{0}, completed_{0};
+};
+
+// What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only what a
+// Member has too.
+struct Announcement {
+  std::string text;      // at most kMostAnnouncedBytes; every rank has the same
+  std::string trouble;   // if not empty: why there can be no job; every rank is refused with it, once all have come
+  std::string no_verbs;  // Member::no_verbs
+  bool sees_gpus = false;
+};
+inline constexpr std::size_t kMostAnnouncedBytes = 256 << 10;
+
+class Control {
+ public:
+  // As leave(). No handler runs after it has returned.
+  virtual ~Control() = default;
+
+  // Says goodbye, and waits until the others' control threads have heard all that this rank has said: a second at
+  // most, whatever their ranks are doing. Notices may still come meanwhile. Afterwards nothing else may be called.
+  virtual void leave() = 0;
+
+  virtual const std::vector<Member>& members() const = 0;
+  virtual int rank() const = 0;
+  virtual const std::string& announced() const = 0;  // the announcement's text
+
+  // --- data connections. Between two ranks the higher one connects, the lower one accepts.
+  // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.
+  // The receiver of the call owns the fd. One handler serves what it accepted and what it connected.
+  using OnConnection = std::function<void(int peer, Path path, std::uint64_t communicator, int fd, const Error* error)>;
+  virtual void on_connection(
+      OnConnection handler) = 0;  // once, before the first connect(); earlier arrivals are kept for it
+  virtual void connect(int peer, Path path, std::uint64_t communicator) = 0;  // thread-safe; peer < rank()
+
+  // --- failure
+  using OnNotice = std::function<void(const Notice&)>;
+  virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
+  // Tells every other rank of the job that `communicator` has failed. Thread-safe.
+  virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
+  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone. Once
+  // rank 0 has left, a Notice{lost} follows where the peer's process is gone.
+  // Thread-safe.
+  virtual void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) = 0;
+  // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
+  virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
+  virtual void unpublish(std::uint64_t communicator) = 0;
+  // Says that this rank has left `communicator`, which has `ranks` ranks, and what it had called. A Notice{agreed} or
+  // {differed} follows, the latter where a rank that left before had made other calls: so of two ranks that made
+  // different calls the one that leaves later hears of it. (Not of two that leave after rank 0 has left the job, unless
+  // a rank left the communicator before that.) Thread-safe.
+  virtual void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) = 0;
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+
+#include "base/descriptor.h"
+#include "control/uplink.h"
+
+namespace tutti::runtime {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLinger{1000};
+// The hub ends a join that takes too long, and knows who is missing; a member waits this much longer to hear it.
+constexpr std::chrono::milliseconds kGrace{1000};
+
+std::string secret_advice(int rank) {
+  const std::string name = std::to_string(rank);
+  return "the secret of rank " + name +
+         " differs from rank 0's: check TUTTI_SECRET, TUTTI_SECRET_FILE and ~/.config/tutti/secret where rank 0 and "
+         "rank " +
+         name + " run";
+}
+
+}  // namespace
+
+FarHub::FarHub(asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user)
+    : io_(io),
+      settings_(settings),
+      meeting_(meeting),
+      user_(user),
+      joiner_(settings.rank, settings.size),
+      deadline_(io),
+      pause_(io),
+      warn_after_(settings.connect_timeout) {}
+
+void FarHub::start() {
+  // A rank that cannot be one of the job goes there only to let rank 0 tell the others.
+  deadline_.expires_at(is_outside() ? std::min(meeting_.deadline, Clock::now() + settings_.connect_timeout)
+                                    : meeting_.deadline);
+  deadline_.async_wait([this](error_code ec) {
+    if (!ec) overdue();
+  });
+  attempt();
+}
+
+void FarHub::attempt() {
+  int error = 0;
+  Socket socket = start_connecting(place(), error);
+  if (is_out_of_descriptors(error))
+    return fail(join_error(ErrorCode::system, settings_.rank, settings_.rank,
+                           "no descriptor is left for its connection to rank 0: " + system_words(error)));
+  if (error != 0 && error != EINPROGRESS) return attempt_failed(Handshake::Failure::none, system_words(error));
+  if (place().is_local() && !is_same_user(socket.fd()))
+    return fail(join_error(ErrorCode::refused, settings_.rank, 0,
+                           "another user's process listens at " + place().text() + ": choose another port"));
+  link_ = std::make_shared<Link>(
+      io_, std::move(socket),
+      Handshake::connecting({Handshake::Purpose::control, settings_.rank, 0, 0}, meeting_.secret, random_digest()));
+  link_->on_authenticated = [this] { introduce(); };
+  link_->on_closed = [this](const std::string& why) { attempt_failed(link_->handshake().failure(), why); };
+  link_->start(error == EINPROGRESS, settings_.connect_timeout, settings_.connect_timeout);
+}
+
+// Rank 0 may not be there yet, so most failures are tried again; those that time does not heal are not.
+void FarHub::attempt_failed(Handshake::Failure failure, const std::string& why) {
+  if (over_) return;
+  const Clock::time_point now = Clock::now();
+  const std::string at = " at " + place().text();
+  if (failure == Handshake::Failure::wrong_secret)
+    return fail(join_error(ErrorCode::refused, settings_.rank, 0, secret_advice(settings_.rank)));
+  if (failure == Handshake::Failure::not_tutti) {
+    if (!strange_since_) strange_since_ = now;
+    if (now - *strange_since_ >= settings_.connect_timeout)
+      return fail(join_error(ErrorCode::unreachable, settings_.rank, 0,
+                             "what listens" + at + " is not rank 0: " + why + "; check the master's port"));
+  } else if (failure != Handshake::Failure::none) {
+    return fail(join_error(ErrorCode::refused, settings_.rank, 0, "rank 0" + at + " cannot be joined: " + why));
+  }
+  last_trouble_ = why;
+  ++attempts_;
+  const bool round_over = attempts_ % meeting_.places.size() == 0;
+  const auto delay = std::chrono::milliseconds(std::min<std::size_t>(10 * attempts_, 250));
+  pause_.expires_after(round_over ? delay : std::chrono::milliseconds(0));
+  pause_.async_wait([this](error_code ec) {
+    if (!ec && !over_) attempt();
+  });
+}
+
+void FarHub::introduce() {
+  introduced_ = true;
+  deadline_.expires_at(meeting_.deadline + kGrace);
+  deadline_.async_wait([this](error_code ec) {
+    if (!ec) overdue();
+  });
+  link_->on_message = [this](const ControlMessage& message) { received(message); };
+  link_->on_closed = [this](const std::string& why) { closed(why); };
+  link_->carry_messages(FrameReader::kFromHub);
+  try {
+    link_->send(user_.introduce(link_->own_end()));
+  } catch (const Error& error) {
+    const Error told = join_error(error.code, settings_.rank, -1, error.what());
+    link_->send(Refusal{error.code, settings_.rank, told.what()});
+    fail(told);
+  }
+}
+
+void FarHub::received(const ControlMessage& message) {
+  if (joined_) return user_.received(message);
+  joiner_.received(message);
+  if (joiner_.error()) return fail(*joiner_.error());
+  if (!joiner_.table()) return;
+  joined_ = true;
+  deadline_.cancel();
+  Table table = *joiner_.table();
+  if (const Endpoint hub = link_->other_end(); !hub.is_local()) {
+    // Rank 0 takes data where it takes us: an address that is known to be reached from here.
+    table.members[0].address = hub.address();
+    table.members[0].port = hub.port();
+  }
+  user_.joined(table);
+}
+
+void FarHub::closed(const std::string& why) {
+  if (joined_) return user_.hub_closed(why);
+  joiner_.closed(why);
+  fail(*joiner_.error());
+}
+
+void FarHub::overdue() {
+  if (joined_ || over_) return;
+  if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
+  if (is_outside())
+    return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
+                           "rank " + std::to_string(settings_.rank) + outside(settings_.size) +
+                               "; rank 0, which would tell the others, did not answer at " + meeting_.text()));
+  fail(join_error(ErrorCode::unreachable, settings_.rank, 0,
+                  "rank 0 could not be reached at " + meeting_.text() + " within " +
+                      in_seconds(settings_.join_timeout) + " (" +
+                      (last_trouble_.empty() ? "no answer" : last_trouble_) +
+                      "): is rank 0 running there, are address and port right (MASTER_ADDR and MASTER_PORT, or "
+                      "TUTTI_MASTER), does a firewall let them through?"));
+}
+
+void FarHub::fail(const Error& error) {
+  if (std::exchange(over_, true)) return;
+  deadline_.cancel();
+  pause_.cancel();
+  user_.join_failed(error);
+}
+
+void FarHub::send(const ControlMessage& message) {
+  if (link_) link_->send(message);
+}
+
+void FarHub::tick(Clock::time_point now) {
+  if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
+  warn_after_ *= 2;
+  log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
+            (last_trouble_.empty() ? "no answer" : last_trouble_) + "), trying for " +
+            in_seconds(settings_.join_timeout) + " in all");
+}
+
+void FarHub::leave(std::function<void()> done) {
+  over_ = true;
+  deadline_.cancel();
+  pause_.cancel();
+  if (!link_ || !link_->is_open() || !introduced_) return done();
+  // The hub closes the connection when it has answered all that this rank has said.
+  if (!joined_) link_->on_message = nullptr;
+  link_->on_closed = [this, done](const std::string& why) {
+    user_.hub_closed(why);
+    done();
+  };
+  link_->send(Goodbye{});
+  deadline_.expires_after(std::min(kLinger, settings_.connect_timeout));
+  deadline_.async_wait([this, done](error_code ec) {
+    if (ec) return;
+    link_->close();
+    user_.hub_closed("it did not close in time");
+    done();
+  });
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "control/uplink.h"
+
+namespace tutti::runtime {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+namespace {
+
+// How long a connection that is told something final stays to be closed by the other end.
+constexpr milliseconds kHubLingers{1000};
+
+}  // namespace
+
+Hub::Hub(asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt, UplinkUser& user)
+    : io_(io),
+      settings_(settings),
+      meeting_(meeting),
+      salt_(salt),
+      user_(user),
+      links_(static_cast<std::size_t>(settings.size)),
+      timer_(io),
+      warn_after_(settings.connect_timeout) {}
+
+void Hub::start() {
+  try {
+    join_.emplace(user_.introduce(std::nullopt));
+  } catch (const Error& error) {
+    return refuse_all({error.code, 0, error.what()}, kHubLingers);
+  }
+  timer_.expires_at(meeting_.deadline);
+  timer_.async_wait([this](error_code ec) {
+    if (ec || relay_ || refusal_) return;
+    Refusal refusal = join_->overdue(settings_.join_timeout);
+    if (meeting_.secret.empty())
+      refusal.message += "; as no secret is set, only processes of the same user on this host may join";
+    refuse_all(refusal, milliseconds(0));
+  });
+}
+
+void Hub::arrived(const std::shared_ptr<Link>& link) {
+  link->on_message = [this, raw = link.get()](const ControlMessage& message) {
+    first_words(raw->shared_from_this(), message);
+  };
+  link->on_closed = nullptr;
+  link->carry_messages(FrameReader::kFromMember);
+}
+
+void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
+  const int rank = link->handshake().opening().from;
+  const auto* introduction = std::get_if<Introduction>(&message);
+  if (const auto* trouble = std::get_if<Refusal>(&message); trouble && !relay_ && !refusal_) {
+    ++told_;
+    link->finish(kHubLingers);
+    refuse_all({trouble->code, rank, trouble->message}, kHubLingers);
+  } else if (!introduction || introduction->member.rank != rank) {
+    link->close();
+  } else if (refusal_) {
+    refuse(link, *refusal_);
+    if (all_told()) fail_after(milliseconds(0));
+  } else if (relay_) {
+    refuse(link, {ErrorCode::refused, rank,
+                  "the job at " + meeting_.text() + " is complete and running: is rank " + std::to_string(rank) +
+                      " started twice, or does another job use the same master?"});
+  } else {
+    admit(link, *introduction);
+  }
+}
+
+void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
+  if (const auto refusal = join_->admit(introduction)) {
+    refuse(link, *refusal);
+    return refuse_all(*refusal, kHubLingers);
+  }
+  const int rank = introduction.member.rank;
+  links_[static_cast<std::size_t>(rank)] = link;
+  link->on_message = [this, rank](const ControlMessage& message) { said(rank, message); };
+  link->on_closed = [this, rank](const std::string& why) { closed(rank, why); };
+  if (join_->complete()) complete();
+}
+
+void Hub::turned_away(const std::string& why) {
+  if (relay_) return;
+  ++told_;
+  if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, settings_.connect_timeout);
+  if (all_told()) fail_after(milliseconds(0));
+}
+
+void Hub::complete() {
+  timer_.cancel();
+  const Announcement& announcement = meeting_.announcement;
+  if (!announcement.trouble.empty())
+    return refuse_all({ErrorCode::invalid_argument, 0, announcement.trouble}, kHubLingers);
+  const Table table{salt_, join_->members(), announcement.text};
+  relay_.emplace(settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
+  for (const auto& link : links_)
+    if (link) link->send(table);
+  user_.joined(table);
+}
+
+void Hub::refuse(const std::shared_ptr<Link>& link, const Refusal& refusal) {
+  ++told_;
+  link->send(refusal);
+  link->finish(kHubLingers);
+}
+
+// Rank 0 itself fails last: for up to `patience` it stays to tell ranks that are just arriving.
+void Hub::refuse_all(const Refusal& refusal, milliseconds patience) {
+  refusal_ = refusal;
+  for (const auto& link : links_) {
+    if (!link) continue;
+    link->on_closed = nullptr;
+    refuse(link, refusal);
+  }
+  fail_after(all_told() ? milliseconds(0) : std::min(patience, settings_.connect_timeout));
+}
+
+void Hub::fail_after(milliseconds time) {
+  timer_.expires_after(time);
+  timer_.async_wait([this](error_code ec) {
+    if (!ec) user_.join_failed(join_error(refusal_->code, 0, refusal_->rank, refusal_->message));
+  });
+}
+
+void Hub::warn(Clock::time_point now) {
+  if (now - meeting_.started < warn_after_) return;
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - meeting_.started);
+  log_.warn("waiting at " + meeting_.text() + " for " + join_->missing() + " since " + std::to_string(waited.count()) +
+            " s (of at most " + in_seconds(settings_.join_timeout) + ")");
+  warn_after_ *= 2;
+}
+
+void Hub::send(const ControlMessage& message) {
+  // Later, not now: what the relay answers may be for this rank itself, which is in the middle of something.
+  asio::post(io_, [this, message] { said(0, message); });
+}
+
+void Hub::tick(Clock::time_point now) {
+  if (relay_) {
+    relay_->tick(now);
+    return relay_on();
+  }
+  if (refusal_ || !join_) return;
+  for (const auto& link : links_)
+    if (link) link->send(Waiting{join_->missing()});
+  warn(now);
+}
+
+void Hub::said(int rank, const ControlMessage& message) {
+  if (relay_) {
+    relay_->received(rank, message, Clock::now());
+    relay_on();
+  } else if (std::holds_alternative<Goodbye>(message)) {
+    closed(rank, "it gave up");
+  }
+}
+
+void Hub::closed(int rank, const std::string& why) {
+  if (relay_) {
+    relay_->closed(rank, why);
+    relay_on();
+  } else if (!refusal_) {
+    links_[static_cast<std::size_t>(rank)] = nullptr;
+    refuse_all(join_->gone(rank, why), kHubLingers);
+  }
+}
+
+void Hub::relay_on() {
+  for (const Relay::Outgoing& out : relay_->take_outgoing()) {
+    if (out.rank == 0)
+      user_.received(out.message);
+    else
+      links_[static_cast<std::size_t>(out.rank)]->send(out.message);
+  }
+  for (int rank = 1; rank < settings_.size; ++rank)
+    if (!relay_->is_present(rank)) links_[static_cast<std::size_t>(rank)]->finish(kHubLingers);
+}
+
+// The others' control threads close their connections as soon as they have read this rank's last word.
+void Hub::leave(std::function<void()> done) {
+  if (!relay_) return done();
+  asio::post(io_, [this, done = std::move(done)] {  // behind whatever this rank has said before
+    said(0, Goodbye{});
+    const auto done_once_closed = [this, done] {
+      if (std::none_of(links_.begin(), links_.end(), [](const auto& link) { return link && link->is_open(); })) done();
+    };
+    for (const auto& link : links_) {
+      if (!link || !link->is_open()) continue;
+      link->on_message = nullptr;
+      link->on_closed = [done_once_closed](const std::string&) { done_once_closed(); };
+      link->finish(std::min(kHubLingers, settings_.connect_timeout));
+    }
+    done_once_closed();
+  });
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,140 @@
+#include "control/join.h"
+
+#include "net/network.h"
+
+namespace tutti::runtime {
+namespace {
+
+std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
+
+constexpr std::size_t kMostProcessorBytes = 8 << 10;  // 65536 processors
+constexpr std::size_t kMostHostIdBytes = 256;
+
+// Whether the others can use what a rank says of itself: they would find out where nobody is told of it.
+bool is_well_formed(const Member& member) {
+  return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMostLocalName &&
+         !member.host_id.empty() && member.host_id.size() <= kMostHostIdBytes &&
+         member.processors.size() <= kMostProcessorBytes;
+}
+
+bool is_well_formed(const Table& table, int size) {
+  if (static_cast<int>(table.members.size()) != size || table.announced.size() > kMostAnnouncedBytes) return false;
+  for (int r = 0; r < size; ++r)
+    if (const Member& member = table.members[static_cast<std::size_t>(r)]; member.rank != r || !is_well_formed(member))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+std::string outside(int size) {
+  return " is outside 0.." + std::to_string(size - 1) + ", the job having " + std::to_string(size) +
+         (size == 1 ? " rank" : " ranks");
+}
+
+std::string in_seconds(std::chrono::milliseconds time) {
+  std::string text = std::to_string(time.count() / 1000);
+  if (const auto rest = time.count() % 1000; rest != 0) {
+    std::string decimals = std::to_string(1000 + rest).substr(1);
+    while (decimals.back() == '0') decimals.pop_back();
+    text += "." + decimals;
+  }
+  return text + " s";
+}
+
+Error join_error(ErrorCode code, int rank, int peer, const std::string& message) {
+  return {code, rank_name(rank) + " could not join: " + message, rank, peer, "join"};
+}
+
+JoinHub::JoinHub(const Introduction& own) : own_(own) { members_[0] = own.member; }
+
+std::optional<std::string> JoinHub::objection(const Introduction& theirs) const {
+  const int rank = theirs.member.rank;
+  const std::string who = rank_name(rank) + " (process " + std::to_string(theirs.member.pid) + ")";
+  if (theirs.size != own_.size)
+    return who + " says that the job has " + std::to_string(theirs.size) + " ranks, rank 0 says " +
+           std::to_string(own_.size) + ": start every rank with the same world size";
+  if (rank < 0 || rank >= own_.size) return who + outside(own_.size);
+  if (const auto first = members_.find(rank); first != members_.end())
+    return "two processes are " + rank_name(rank) + " (" + std::to_string(first->second.pid) + " and " +
+           std::to_string(theirs.member.pid) + "): give every process a rank of its own";
+  if (!is_well_formed(theirs.member))
+    return who + " says of itself what makes no sense: do all ranks run the same release?";
+  if (theirs.transport != own_.transport)
+    return who + " asks for transport '" + theirs.transport + "', rank 0 for '" + own_.transport +
+           "': TUTTI_TRANSPORT must be the same on every rank";
+  if (theirs.timeout_ms != own_.timeout_ms)
+    return who + " has a timeout of " + in_seconds(std::chrono::milliseconds(theirs.timeout_ms)) + ", rank 0 of " +
+           in_seconds(std::chrono::milliseconds(own_.timeout_ms)) + ": TUTTI_TIMEOUT must be the same on every rank";
+  if (own_.transport == "shm" && theirs.member.host_id != own_.member.host_id)
+    return who + " is on another host than rank 0, but transport 'shm' works on one host only: use 'auto' or 'tcp'";
+  return std::nullopt;
+}
+
+std::optional<Refusal> JoinHub::admit(const Introduction& introduction) {
+  if (const auto problem = objection(introduction))
+    return Refusal{ErrorCode::invalid_argument, introduction.member.rank, *problem};
+  members_[introduction.member.rank] = introduction.member;
+  return std::nullopt;
+}
+
+Refusal JoinHub::gone(int rank, const std::string& why) const {
+  const std::string still = complete() ? "" : " while " + missing() + " had not come yet";
+  return {ErrorCode::peer_lost, rank, rank_name(rank) + " was lost while joining (" + why + ")" + still};
+}
+
+Refusal JoinHub::overdue(std::chrono::milliseconds waited) const {
+  return {ErrorCode::timeout, -1,
+          missing() + " of " + std::to_string(own_.size) + " did not come within " + in_seconds(waited) +
+              ": were they started, do they have the same master, and the same secret? (TUTTI_JOIN_TIMEOUT)"};
+}
+
+std::string JoinHub::missing() const {
+  constexpr int kNamed = 8;
+  std::vector<int> ranks;
+  for (int r = 0; r < own_.size; ++r)
+    if (!members_.contains(r)) ranks.push_back(r);
+  if (ranks.size() == 1) return rank_name(ranks.front());
+  std::string text = "ranks ";
+  const int named = std::min(static_cast<int>(ranks.size()), kNamed);
+  const int others = static_cast<int>(ranks.size()) - named;
+  for (int i = 0; i < named; ++i) {
+    if (i > 0) text += i == named - 1 && others == 0 ? " and " : ", ";
+    text += std::to_string(ranks[static_cast<std::size_t>(i)]);
+  }
+  return others > 0 ? text + " and " + std::to_string(others) + " others" : text;
+}
+
+std::vector<Member> JoinHub::members() const {
+  std::vector<Member> list;
+  for (const auto& [rank, member] : members_) list.push_back(member);
+  return list;
+}
+
+void Joiner::fail(ErrorCode code, int peer, const std::string& message) {
+  if (!table_ && !error_) error_ = join_error(code, rank_, peer, message);
+}
+
+void Joiner::received(const ControlMessage& message) {
+  if (const auto* table = std::get_if<Table>(&message)) {
+    if (!is_well_formed(*table, size_)) return fail(ErrorCode::refused, 0, "rank 0 sent a table that makes no sense");
+    if (!error_) table_ = *table;
+  } else if (const auto* refusal = std::get_if<Refusal>(&message)) {
+    fail(refusal->code, refusal->rank, refusal->message);
+  } else if (const auto* waiting = std::get_if<Waiting>(&message)) {
+    missing_ = waiting->missing;
+  }
+}
+
+void Joiner::closed(const std::string& why) {
+  fail(ErrorCode::peer_lost, 0, "rank 0 was lost while ranks were joining (" + why + ")");
+}
+
+Error Joiner::overdue(std::chrono::milliseconds waited) const {
+  const std::string who = missing_.empty() ? "not every rank" : missing_;
+  return join_error(ErrorCode::timeout, rank_, -1,
+                    who + (missing_.empty() ? " came" : " did not come") + " within " + in_seconds(waited) +
+                        ": were all ranks started with the same master and secret? (TUTTI_JOIN_TIMEOUT)");
+}
+
+}  // namespace tutti::runtime

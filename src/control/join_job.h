@@ -1,0 +1,19 @@
+// How a rank becomes one of a job.
+#pragma once
+
+#include <memory>
+
+#include "control/control.h"
+
+namespace tutti::runtime {
+
+// Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
+// Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
+// size, a rank twice or out of range is told to every rank that has joined so far, not only to the offender.
+//
+// store == nullptr: meet at settings.master_address:master_port, or, with no secret, at an abstract Unix socket derived
+// from uid and master_port, where the kernel vouches for the user. Rank 0's `announcement` counts, the others' is
+// ignored.
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, Announcement announcement = {});
+
+}  // namespace tutti::runtime

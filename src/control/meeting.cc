@@ -1,0 +1,11 @@
+#include "control/meeting.h"
+
+namespace tutti::runtime {
+
+std::string Meeting::text() const {
+  std::string all;
+  for (const Endpoint& place : places) all += (all.empty() ? "" : " or ") + place.text();
+  return all;
+}
+
+}  // namespace tutti::runtime

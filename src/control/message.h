@@ -1,0 +1,96 @@
+// What the control connections carry once the handshake is over, and how it is written.
+//
+// A frame is 4 bytes length of what follows, 1 byte kind (the alternative's index in ControlMessage), then the members
+// in the order of declaration. Integers are little-endian of 1 to 8 bytes; text is 4 bytes length and bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "control/control.h"
+#include "net/secret.h"
+
+namespace tutti::runtime {
+
+// member -> hub, first: who it is, and the settings that must agree.
+struct Introduction {
+  Member member;
+  std::int32_t size = 0;
+  std::int64_t timeout_ms = 0;
+  std::string transport;
+};
+
+// hub -> members: everyone has joined.
+struct Table {
+  Digest salt{};  // the key of data connections is HMAC(secret, salt): another for every job
+  std::vector<Member> members;
+  std::string announced;  // by rank 0
+};
+
+// hub -> members: there will be no job.
+struct Refusal {
+  ErrorCode code = ErrorCode::refused;
+  std::int32_t rank = -1;  // the offender, if there is one
+  std::string message;
+};
+
+struct Waiting {  // hub -> members, every second of joining
+  std::string missing;
+};
+
+struct Ping {};  // hub -> member and back
+struct Goodbye {};
+
+struct Probe {  // member -> hub -> member
+  std::int32_t from = -1, to = -1;
+  std::uint64_t communicator = 0;
+  std::uint32_t sequence = 0;
+};
+
+struct Answer {  // member -> hub -> member
+  std::int32_t to = -1;
+  Notice notice;
+};
+
+// member -> hub: it has left a communicator; hub -> members, when rank 0 leaves: what they are to compare with then.
+struct Farewell {
+  std::uint64_t communicator = 0;
+  std::int32_t rank = -1;  // that left
+  std::int32_t ranks = 0;  // that the communicator has
+  CallAccount account;
+};
+
+// Notice: poisoned: member -> hub -> every other; lost, left: hub -> members; agreed, differed: hub -> who said
+// Farewell.
+using ControlMessage =
+    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell>;
+
+std::vector<std::byte> encode(const ControlMessage& message);
+
+// Cuts a stream into messages. What is not well formed, or longer than the limit, breaks it for good.
+class FrameReader {
+ public:
+  static constexpr std::size_t kFromMember = 64 << 10;
+  static constexpr std::size_t kFromHub = 64 << 20;  // a table of 65536 members fits
+
+  explicit FrameReader(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  void feed(std::span<const std::byte> bytes);
+  std::optional<ControlMessage> next();
+  bool broken() const { return broken_; }
+
+ private:
+  std::size_t limit_bytes_;
+  std::vector<std::byte> buffer_;
+  std::size_t taken_ = 0;
+  bool broken_ = false;
+};
+
+// At most this many bytes of a poison's message travel.
+inline constexpr std::size_t kMaxPoisonText = 4096;
+
+}  // namespace tutti::runtime

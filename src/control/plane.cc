@@ -1,0 +1,253 @@
+#include "control/plane.h"
+
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/system/system_error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "topology/processors.h"
+
+namespace tutti::runtime {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Plane::Plane(const Settings& settings, Meeting meeting)
+    : settings_(settings),
+      meeting_(std::move(meeting)),
+      work_(io_.get_executor()),
+      tick_timer_(io_),
+      reception_(
+          io_, settings.connect_timeout, static_cast<std::size_t>(settings.size) + 64,
+          {.on_link = [this](const std::shared_ptr<Link>& link) { link_arrived(link); },
+           .on_stranger = [this](const std::string& what) { stranger(what); },
+           .on_no_room = [this](const Handshake::Opening& opening, bool local) { no_room_for(opening, local); }}) {
+  if (settings_.rank == 0) {
+    salt_ = random_digest();
+    auto hub = std::make_unique<Hub>(io_, settings_, meeting_, salt_, *this);
+    hub_ = hub.get();
+    uplink_ = std::move(hub);
+  } else {
+    uplink_ = std::make_unique<FarHub>(io_, settings_, meeting_, *this);
+  }
+  for (Socket& listener : meeting_.listeners)
+    reception_.open(std::move(listener),
+                    {settings_.rank, settings_.size, meeting_.secret, data_key(salt_), true, true});
+}
+
+Plane::~Plane() { leave(); }
+
+void Plane::join() {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw join_error(ErrorCode::system, settings_.rank, settings_.rank,
+                     std::string("it cannot start its control thread: ") + error.what());
+  }
+  join_result_.get_future().get();
+}
+
+void Plane::run() {
+  try {
+    uplink_->start();
+    tick();
+    io_.run();
+  } catch (
+      const std::exception& failure) {  // out of memory or of descriptors: nobody is served any more, and all must know
+    const std::string what = std::string("the control thread failed: ") + failure.what();
+    log_.warn(what);
+    if (join_over_)
+      hub_closed(what);
+    else
+      join_failed(join_error(ErrorCode::system, settings_.rank, settings_.rank, what));
+  }
+}
+
+void Plane::tick() {
+  tick_timer_.expires_after(Pace::of(settings_.connect_timeout).tick);
+  tick_timer_.async_wait([this](error_code ec) {
+    if (!ec) tick();
+  });
+  uplink_->tick(Clock::now());
+  if (!seat_) return;
+  if (!hub_) seat_->tick(Clock::now());
+  seat_spoke();
+}
+
+// --- joining
+
+std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting) {
+  const auto refuse = [&](const std::string& why) {
+    throw join_error(ErrorCode::system, settings.rank, settings.rank, "it cannot have a control plane: " + why);
+  };
+  std::unique_ptr<Plane> plane;
+  try {
+    const StandardStreamsTaken taken;  // while Asio makes descriptors
+    plane = std::make_unique<Plane>(settings, std::move(meeting));
+  } catch (const boost::system::system_error& error) {
+    refuse(system_words(error.code().value()));
+  }
+  plane->join();
+  return plane;
+}
+
+std::string Plane::data_key(const Digest& salt) const {
+  return std::string(as_key(hmac_sha256(meeting_.secret, salt)));
+}
+
+// Nothing where this rank takes data at its meeting place, or over no network at all.
+std::optional<Endpoint> Plane::address_to_listen_at(const std::optional<Endpoint>& own_end) const {
+  if (settings_.transport == "shm" || (hub_ && !meeting_.is_local())) return std::nullopt;
+  const bool by_network = own_end && !own_end->is_local();
+  if (!settings_.interface.empty())
+    return find_interface(settings_.interface, by_network ? own_end->family() : AF_UNSPEC);
+  if (by_network) return *own_end;
+  // Ranks that have met at a local socket are all of this host: unless they are told otherwise, they need no network.
+  if (meeting_.is_local() && settings_.transport == "auto" && !has_loopback()) return std::nullopt;
+  return loopback();
+}
+
+Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
+  Introduction own;
+  own.size = settings_.size;
+  own.timeout_ms = settings_.timeout.count();
+  own.transport = settings_.transport;
+  Member& me = own.member;
+  me.rank = settings_.rank;
+  me.host_id = host_id();
+  me.pid = ::getpid();
+  me.processors = topology::to_bits(topology::allowed_processors());
+  me.share = topology::processor_share();
+  me.no_verbs = meeting_.announcement.no_verbs;
+  me.sees_gpus = meeting_.announcement.sees_gpus;
+  me.local_name = "tutti-" + to_hex(random_digest());
+  data_listeners_.push_back(listen_at(Endpoint::local(me.local_name)));
+  std::optional<Endpoint> at;
+  if (const auto address = address_to_listen_at(own_end)) {
+    data_listeners_.push_back(listen_in(*address, settings_.port_first, settings_.port_last));
+    at = runtime::own_end(data_listeners_.back().fd());
+  } else if (hub_ && !meeting_.is_local()) {
+    at = meeting_.places.front();
+  }
+  if (at) {
+    me.address = at->address();
+    me.port = at->port();
+  }
+  log_.info([&] {
+    if (!at) return std::string("listens for other ranks on no network");
+    const char* const why = !settings_.interface.empty()   ? "TUTTI_INTERFACE"
+                            : hub_ && !meeting_.is_local() ? "where the ranks meet"
+                            : at->is_loopback()            ? "all ranks are on this host"
+                                                           : "the way to rank 0";
+    return "listens for other ranks at " + at->text() + " (" + why + ")";
+  });
+  return own;
+}
+
+void Plane::joined(const Table& table) {
+  members_ = table.members;
+  announced_ = table.announced;
+  seat_.emplace(settings_.rank, settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
+  for (Socket& listener : std::exchange(data_listeners_, {}))
+    reception_.open(std::move(listener), {settings_.rank, settings_.size, "", data_key(table.salt), false, true});
+  salt_ = table.salt;
+  join_over_ = true;
+  join_result_.set_value();
+}
+
+void Plane::join_failed(const Error& error) {
+  if (!std::exchange(join_over_, true)) join_result_.set_exception(std::make_exception_ptr(error));
+}
+
+// --- notices
+
+void Plane::received(const ControlMessage& message) {
+  if (!seat_) return;
+  seat_->received(message, Clock::now());
+  seat_spoke();
+}
+
+void Plane::hub_closed(const std::string& why) {
+  if (!seat_) return;
+  leaving_ ? seat_->hub_is_gone() : seat_->closed(why);
+  seat_spoke();
+}
+
+void Plane::seat_spoke() {
+  for (const ControlMessage& message : seat_->take_outgoing()) uplink_->send(message);
+  for (Notice& notice : seat_->take_notices()) {
+    if (on_notice_)
+      on_notice_(notice);
+    else if (!leaving_)
+      notices_.push_back(std::move(notice));
+  }
+}
+
+void Plane::on_notice(OnNotice handler) {
+  asio::post(io_, [this, handler = std::move(handler)] {
+    on_notice_ = handler;
+    for (const Notice& notice : std::exchange(notices_, {})) on_notice_(notice);
+  });
+}
+
+void Plane::poison(std::uint64_t communicator, ErrorCode code, const std::string& message) {
+  Notice notice;
+  notice.kind = Notice::Kind::poisoned;
+  notice.peer = settings_.rank;
+  notice.communicator = communicator;
+  notice.code = code;
+  notice.message = message.substr(0, kMaxPoisonText);
+  asio::post(io_, [this, notice] { uplink_->send(notice); });
+}
+
+void Plane::probe(int peer, std::uint64_t communicator, std::uint32_t sequence) {
+  asio::post(io_, [this, peer, communicator, sequence] {
+    if (!seat_->has_hub()) return look_for(peer);
+    uplink_->send(Probe{settings_.rank, peer, communicator, sequence});
+  });
+}
+
+void Plane::stranger(const std::string& what) {
+  ++unreported_strangers_;
+  const Clock::time_point now = Clock::now();
+  if (now - last_complaint_ < std::chrono::seconds(1)) return;
+  last_complaint_ = now;
+  const int others = std::exchange(unreported_strangers_, 0) - 1;
+  log_.warn(what + (others > 0 ? " (and " + std::to_string(others) + " more before)" : ""));
+}
+
+void Plane::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
+  asio::post(io_, [this, communicator, history = std::move(history)] { seat_->publish(communicator, history); });
+}
+
+void Plane::unpublish(std::uint64_t communicator) {
+  asio::post(io_, [this, communicator] { seat_->unpublish(communicator); });
+}
+
+void Plane::farewell(std::uint64_t communicator, int ranks, const CallAccount& account) {
+  asio::post(io_, [this, communicator, ranks, account] {
+    seat_->say_farewell({communicator, settings_.rank, ranks, account});
+    seat_spoke();
+  });
+}
+
+// --- the end
+
+void Plane::leave() {
+  std::call_once(left_, [this] {
+    asio::post(io_, [this] { depart(); });
+    if (thread_.joinable()) thread_.join();
+  });
+}
+
+void Plane::depart() {
+  leaving_ = true;
+  on_connection_ = nullptr;
+  reception_.close();
+  uplink_->leave([this] { io_.stop(); });
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,123 @@
+// A rank's way to the hub: rank 0 has the hub itself (Hub), every other rank a connection to it (Uplink to a far hub:
+// FarHub). Sockets and timers around the state machines of join.h and relay.h. All on the control thread.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "control/join.h"
+#include "control/link.h"
+#include "control/meeting.h"
+#include "control/relay.h"
+
+namespace tutti::runtime {
+
+// What an Uplink asks of, and tells, the rank that it belongs to.
+class UplinkUser {
+ public:
+  // What this rank says of itself; it listens for data from now on. own_end: of the connection to the hub. Throws
+  // Error.
+  virtual Introduction introduce(const std::optional<Endpoint>& own_end) = 0;
+  virtual void joined(const Table& table) = 0;
+  virtual void join_failed(const Error& error) = 0;
+  virtual void received(const ControlMessage& message) = 0;  // from the hub, after joined()
+  virtual void hub_closed(const std::string& why) = 0;       // likewise
+
+ protected:
+  ~UplinkUser() = default;
+};
+
+class Uplink {
+ public:
+  virtual ~Uplink() = default;
+  virtual void start() = 0;  // joined() or join_failed() follows
+  virtual void send(const ControlMessage& message) = 0;
+  virtual void tick(Clock::time_point now) = 0;
+  virtual void leave(std::function<void()> done) = 0;  // says goodbye; done() when there is nothing left to wait for
+};
+
+class Hub final : public Uplink {
+ public:
+  Hub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt,
+      UplinkUser& user);
+
+  void start() override;
+  void send(const ControlMessage& message) override;
+  void tick(Clock::time_point now) override;
+  void leave(std::function<void()> done) override;
+
+  void arrived(const std::shared_ptr<Link>& link);  // an authenticated control connection
+  void turned_away(const std::string& why);         // a rank was told, for want of a descriptor: so there can be no job
+
+ private:
+  void first_words(const std::shared_ptr<Link>& link, const ControlMessage& message);
+  void admit(const std::shared_ptr<Link>& link, const Introduction& introduction);
+  void complete();
+  void refuse(const std::shared_ptr<Link>& link, const Refusal& refusal);
+  void refuse_all(const Refusal& refusal, std::chrono::milliseconds patience);
+  bool all_told() const { return told_ >= settings_.size - 1; }
+  void fail_after(std::chrono::milliseconds time);
+  void warn(Clock::time_point now);
+  void said(int rank, const ControlMessage& message);
+  void closed(int rank, const std::string& why);
+  void relay_on();
+
+  boost::asio::io_context& io_;
+  const Settings& settings_;
+  const Log log_{settings_};
+  const Meeting& meeting_;
+  Digest salt_;
+  UplinkUser& user_;
+  std::optional<JoinHub> join_;
+  std::optional<Refusal> refusal_;
+  int told_ = 0;  // connections that have been refused
+  std::optional<Relay> relay_;
+  std::vector<std::shared_ptr<Link>> links_;  // by rank
+  boost::asio::steady_timer timer_;
+  Clock::duration warn_after_;
+};
+
+class FarHub final : public Uplink {
+ public:
+  FarHub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user);
+
+  void start() override;
+  void send(const ControlMessage& message) override;
+  void tick(Clock::time_point now) override;
+  void leave(std::function<void()> done) override;
+
+ private:
+  void attempt();
+  void attempt_failed(Handshake::Failure failure, const std::string& why);
+  void introduce();
+  void received(const ControlMessage& message);
+  void closed(const std::string& why);
+  void overdue();
+  void fail(const Error& error);
+  bool is_outside() const { return settings_.rank >= settings_.size; }
+  const Endpoint& place() const { return meeting_.places[attempts_ % meeting_.places.size()]; }
+
+  boost::asio::io_context& io_;
+  const Settings& settings_;
+  const Log log_{settings_};
+  const Meeting& meeting_;
+  UplinkUser& user_;
+  Joiner joiner_;
+  std::shared_ptr<Link> link_;
+  std::size_t attempts_ = 0;
+  std::string last_trouble_;
+  std::optional<Clock::time_point> strange_since_;  // since when something that is not tutti answers
+  bool introduced_ = false;
+  bool joined_ = false;
+  bool over_ = false;
+  boost::asio::steady_timer deadline_, pause_;
+  Clock::duration warn_after_;
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,84 @@
+// Ranks that are threads of one process, with buffers on one GPU, need no messages: whoever of a call comes last puts
+// it on the device, one kernel that reads all inputs and writes all outputs, behind the events of all the others.
+// No kernel waits for a rank. The bits are the schedule's: both combine in the canonical order.
+//
+// Device memory of other processes, mapped into this one, would come the same way: what a Guest brings is all that the
+// one who comes last needs to know.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cuda/stream.h"
+#include "tutti/error.h"
+#include "types/call.h"
+
+namespace tutti::runtime {
+
+// One rank in one call. Where device is -1, its buffers lie elsewhere, and the rest but the tag counts for nothing.
+struct Guest {
+  Tag tag;
+  int device = -1;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Attendance
+  cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
+};
+
+// More ranks than one kernel has targets meet by messages.
+inline constexpr int kMostGuests = 64;
+
+// Shared by the ranks of one process. Thread-safe.
+class MeetingPlace {
+ public:
+  enum class State : std::uint8_t {
+    open,      // somebody is missing
+    apart,     // not all have their buffers on one device: it is done by messages
+    together,  // it is on the device
+    off,       // somebody has left before it was
+  };
+
+  // A rank's part in a call; leaves when it goes. Not thread-safe itself.
+  class Attendance {
+   public:
+    ~Attendance();
+    Attendance(const Attendance&) = delete;
+    Attendance& operator=(const Attendance&) = delete;
+
+    State state() const;
+    int missing() const;                   // the lowest rank that has not come; -1
+    bool is_done() const;                  // together: whether the device is
+    void hold(cuda::Stream stream) const;  // together: what comes on it waits until the device is
+    // What CUDA refused when this rank, the last to come, put it on the device; or nothing.
+    const std::optional<Error>& refused() const { return refused_; }
+    // Nobody touches this rank's buffers any more, or will: ends what is not on the device yet.
+    bool withdraw();
+
+   private:
+    friend class MeetingPlace;
+    struct Round;
+    Attendance(MeetingPlace& place, std::shared_ptr<Round> round);
+    MeetingPlace& place_;
+    const std::shared_ptr<Round> round_;
+    std::optional<Error> refused_;
+  };
+
+  // Rank `rank` of `ranks` enters call `sequence` of the communicator. Throws TagMismatch (of the communicator's ranks)
+  // where another has entered with another tag.
+  std::unique_ptr<Attendance> attend(std::uint64_t communicator, std::uint32_t sequence, int ranks, int rank,
+                                     const Guest& guest);
+
+ private:
+  using Key = std::pair<std::uint64_t, std::uint32_t>;
+  void leave(const Key& key);
+
+  std::mutex mutex_;  // guards everything in here, rounds included
+  std::map<Key, std::shared_ptr<Attendance::Round>> rounds_;
+};
+
+}  // namespace tutti::runtime

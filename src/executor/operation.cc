@@ -1,0 +1,173 @@
+#include "executor/operation.h"
+
+#include <algorithm>
+
+namespace tutti::runtime {
+namespace {
+
+// look(): nothing to work on yet.
+constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+void Workspace::fit(const Plan& plan) {
+  if (sources.size() < plan.most_sources) sources.resize(plan.most_sources);
+  if (targets.size() < plan.most_pushes + 1) targets.resize(plan.most_pushes + 1);
+  if (pushed.size() < plan.most_pushes) pushed.resize(plan.most_pushes);
+}
+
+bool Operation::advance() {
+  while (next_ < plan_->steps.size()) {
+    if (!run(plan_->steps[next_])) {
+      help();
+      return false;
+    }
+    ++next_;
+    ++moves_;
+  }
+  if (is_returned()) return true;
+  help();
+  return false;
+}
+
+bool Operation::run(const PlanStep& step) {
+  switch (step.kind) {
+    case StepKind::send:
+      if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
+      channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
+      return true;
+    case StepKind::receive:
+      channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes,
+                                 step.past_cache);
+      return true;
+    case StepKind::reduce: return run_reduce(step);
+    case StepKind::wait_send:
+    case StepKind::wait_receive: waiting_for_ = step.peer; return is_back(step);
+  }
+  return false;
+}
+
+// What a wait waits for.
+bool Operation::is_back(const PlanStep& step) {
+  PeerLink& link = links_[step.peer];
+  return step.kind == StepKind::wait_send ? link.channel->sent() >= link.sent + step.message
+                                          : link.channel->received() >= link.received + step.message;
+}
+
+// Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
+std::size_t Operation::look(const PlanStep& step) {
+  std::size_t here = step.count - done_;
+  const PlanSource* const sources = &plan_->sources[step.first_source];
+  for (std::size_t i = 0; i < step.source_count; ++i) {
+    const PlanSource& source = sources[i];
+    ReduceSource& to = workspace_->sources[i];
+    to.joins = source.joins;
+    to.partial = source.partial;
+    if (source.peer == kLocal) {
+      to.data = at(source.space, source.offset) + done_ * source.element_bytes;
+      continue;
+    }
+    std::span<const std::byte> bytes;
+    if (!channel(source.peer).view(tag_, step.count * source.element_bytes, bytes)) {
+      waiting_for_ = source.peer;
+      return kNotHere;
+    }
+    to.data = bytes.data();
+    if (bytes.size() == here * source.element_bytes) continue;
+    here = std::min(here, bytes.size() / source.element_bytes);
+    if (here == 0) waiting_for_ = source.peer;
+  }
+  return here == 0 && step.count != 0 ? kNotHere : here;
+}
+
+// Where the peers that get this result next can be written to directly, the result goes there in the same pass.
+void Operation::reserve_pushes(const PlanStep& step) {
+  first_push_ = next_ + 1;
+  const PlanSource& only = plan_->sources[step.first_source];
+  const bool copies = step.source_count == 1 && only.peer == kLocal;
+  for (std::size_t i = 0; i < step.pushes; ++i) {
+    const PlanStep& send = plan_->steps[first_push_ + i];
+    const std::byte* const source = copies ? at(send.space, send.offset) : nullptr;
+    workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes, source);
+  }
+}
+
+// The finisher of a reduce waits until what it overwrites is back: if that is so already, there is no need to wait.
+bool Operation::can_finish(const PlanStep& step) {
+  if (step.finisher == 0) return false;
+  for (std::size_t i = next_ + 1; i < step.finisher; ++i)
+    if (!is_back(plan_->steps[i])) return false;
+  return true;
+}
+
+bool Operation::run_reduce(const PlanStep& step) {
+  for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
+    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).check_reserved();
+  do {
+    const std::size_t count = look(step);
+    if (count == kNotHere) return false;
+    if (done_ == 0) {
+      reserve_pushes(step);
+      finishes_ = can_finish(step);
+    }
+    combine(step, count);
+    for (std::size_t i = 0; i < step.source_count; ++i) {
+      const PlanSource& source = plan_->sources[step.first_source + i];
+      if (source.peer != kLocal) channel(source.peer).release(count * source.element_bytes);
+    }
+    done_ += count;
+    ++moves_;
+    if (done_ < step.count) help();
+  } while (done_ < step.count);
+  for (std::size_t i = 0; i < step.pushes; ++i)
+    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).commit(tag_);
+  done_ = 0;
+  if (finishes_) next_ = step.finisher;
+  return true;
+}
+
+// Elements [done_, done_ + count) of what look() has found.
+void Operation::combine(const PlanStep& step, std::size_t count) {
+  const PlanStep& to = finishes_ ? plan_->steps[step.finisher] : step;
+  const std::size_t at_byte = done_ * to.element_bytes;
+  std::size_t targets = 0;
+  workspace_->targets[targets++] = {at(to.space, to.offset) + at_byte, to.partial};
+  for (std::size_t i = 0; i < step.pushes; ++i)
+    if (workspace_->pushed[i] != nullptr)
+      workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};
+  const bool past_cache = to.past_cache && (step.sends_source || targets == step.pushes + 1);
+  const bool nothing_to_do = count == 0 || (step.source_count == 1 && !to.finish && targets == 1 &&
+                                            workspace_->sources[0].data == workspace_->targets[0].data);
+  if (!nothing_to_do)
+    plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run(
+        {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count, past_cache);
+}
+
+// All steps are done: has everything that was lent been given back?
+bool Operation::is_returned() {
+  for (; returned_ < plan_->peers.size(); ++returned_) {
+    PeerLink& link = links_[plan_->peers[returned_]];
+    waiting_for_ = plan_->peers[returned_];
+    const std::uint32_t sends = plan_->sends[returned_], receives = plan_->receives[returned_];
+    if (sends > 0 && link.channel->sent() < link.sent + sends) return false;
+    if (receives > 0 && link.channel->received() < link.received + receives) return false;
+  }
+  for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
+    PeerLink& link = links_[plan_->peers[i]];
+    link.sent += plan_->sends[i];
+    link.received += plan_->receives[i];
+    link.taken += plan_->arrivals[i];
+    link.channel->flush();
+  }
+  return true;
+}
+
+// Before giving up the core: what is under way with any peer may need this rank's hand.
+void Operation::help() {
+  for (const int peer : plan_->peers) {
+    if (channel(peer).progress()) ++moves_;
+    channel(peer).flush();
+  }
+}
+
+}  // namespace tutti::runtime

@@ -1,0 +1,89 @@
+// One collective on its way: a plan, its buffers, and how far it has come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/plan.h"
+#include "transport/transport.h"
+#include "tutti/error.h"
+
+namespace tutti::runtime {
+
+// A communicator's end of the path to one peer, with what has been exchanged over it by completed operations.
+struct PeerLink {
+  std::unique_ptr<Channel> channel;
+  std::uint64_t sent = 0;      // messages
+  std::uint64_t received = 0;  // posted receives
+  std::uint64_t taken = 0;     // messages that arrived: received or viewed
+};
+
+// Memory that operations of one communicator use in turn.
+struct Workspace {
+  std::vector<ReduceSource> sources;
+  std::vector<ReduceTarget> targets;
+  std::vector<std::byte*> pushed;  // by send behind the reduce: where it was written to at the peer, or nullptr
+  std::byte* scratch = nullptr;
+  void fit(const Plan& plan);  // all but scratch
+};
+
+// A resumable state machine over a plan's steps. Not thread-safe: the engine's lock is held around advance().
+class Operation {
+ public:
+  // At first, and for another plan once advance() has returned true. The plan, links and workspace, which fits the
+  // plan, must outlive it. `links` is indexed by rank of the communicator.
+  void start(const Plan& plan, const Tag& tag, std::span<PeerLink> links, Workspace& workspace, const std::byte* input,
+             std::byte* output) {
+    plan_ = &plan;
+    tag_ = tag;
+    links_ = links;
+    workspace_ = &workspace;
+    next_ = returned_ = 0;
+    base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input) - plan.input_bias;
+    base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output) - plan.output_bias;
+    base_[static_cast<int>(Space::scratch)] = reinterpret_cast<std::uintptr_t>(workspace.scratch);
+  }
+
+  // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
+  // either.
+  bool advance();
+
+  // While advance() returns false: the rank whose message or acknowledgement is missing, and the step that misses it.
+  int waiting_for() const { return waiting_for_; }
+  int step() const { return static_cast<int>(next_); }
+  // Grows whenever anything moved.
+  std::uint64_t moves() const { return moves_; }
+
+ private:
+  std::byte* at(Space space, std::size_t offset) const {
+    return reinterpret_cast<std::byte*>(base_[static_cast<int>(space)] + offset);
+  }
+  Channel& channel(int peer) { return *links_[peer].channel; }
+  bool run(const PlanStep& step);
+  bool run_reduce(const PlanStep& step);
+  void combine(const PlanStep& step, std::size_t count);
+  bool can_finish(const PlanStep& step);
+  bool is_back(const PlanStep& step);
+  std::size_t look(const PlanStep& step);
+  void reserve_pushes(const PlanStep& step);
+  bool is_returned();
+  void help();
+
+  const Plan* plan_ = nullptr;
+  Tag tag_{};
+  std::span<PeerLink> links_;
+  Workspace* workspace_ = nullptr;
+  std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies, which may be before the buffer
+  std::size_t next_ = 0;         // step
+  std::size_t done_ = 0;         // elements of it
+  bool finishes_ = false;        // the reduce under way does its finisher's work too
+  std::size_t first_push_ = 0;   // the step behind the last reduce
+  std::size_t returned_ = 0;     // peers whose loans are known to be back, at the end
+  int waiting_for_ = -1;
+  std::uint64_t moves_ = 0;
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,42 @@
+// What this rank has called on one communicator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "control/control.h"
+#include "types/call.h"
+
+namespace tutti::runtime {
+
+// Numbers the calls, and keeps account of them: for the peers that ask what this rank is doing (CallHistory, which the
+// control thread reads), and for the account that the rank gives when it leaves. Calls of one kind in a row count by
+// their number alone, so a call like the one before costs two stores. Under the engine's lock.
+class CallLedger {
+ public:
+  const std::shared_ptr<CallHistory>& history() const { return history_; }
+
+  std::uint32_t number_next() { return ++count_; }
+  std::uint32_t count() const { return count_; }  // the number of the last
+
+  // Call `sequence` is of this kind, a tag with sequence 0; so are those behind it until this is called again. Before
+  // enter(sequence).
+  void begin_kind(std::uint32_t sequence, const Tag& kind) {
+    if (kind == kind_) return;
+    kind_ = kind;
+    history_->begins(sequence, kind);
+    digest_ = mix(mix(mix(digest_ + sequence) + kind.word[0]) + kind.word[1]);
+  }
+  void enter(std::uint32_t sequence) { history_->entered(sequence); }
+  void complete(std::uint32_t sequence) { history_->completed(sequence); }
+
+  CallAccount account() const { return {count_, digest_, count_ == 0 ? Tag{} : Call::numbered(kind_, count_)}; }
+
+ private:
+  const std::shared_ptr<CallHistory> history_ = std::make_shared<CallHistory>();
+  std::uint32_t count_ = 0;
+  Tag kind_{};  // of the last call that was entered
+  std::uint64_t digest_ = 0;
+};
+
+}  // namespace tutti::runtime

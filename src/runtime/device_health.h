@@ -1,0 +1,31 @@
+// Whether a GPU that a call waits for has failed.
+#pragma once
+
+#include <future>
+#include <map>
+#include <optional>
+
+#include "runtime/patience.h"
+#include "runtime/staging.h"
+#include "tutti/error.h"
+
+namespace tutti::runtime {
+
+// Asks CUDA now and then, on a thread of its own: CUDA may hold up whoever asks. Under the engine's lock.
+class DeviceHealth {
+ public:
+  static constexpr std::chrono::milliseconds kBetweenQuestions{100};
+
+  // What `device`, one of the call's, has failed with, as far as is known; a failed device stays so. Blocks never.
+  const Error* failure_of(const Passage& call, int device);
+
+  // The thread that asks may be in CUDA for as long as the device does not answer. Nobody waits for it any more.
+  void abandon();
+
+ private:
+  std::map<int, Error> failed_;  // for good
+  std::future<std::map<int, Error>> question_;
+  Patience::Clock::time_point asked_{};
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,225 @@
+// How a group's calls are advanced: the parts of one after the other, by messages or on a device, and given up.
+#include <algorithm>
+#include <initializer_list>
+#include <new>
+
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
+constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
+
+}  // namespace
+
+void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
+  ledger_.begin_kind(sequence, plan.tag);
+  for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
+    if (part == nullptr) continue;
+    workspace_.fit(*part);
+    if (part->scratch_bytes == 0 || (scratch_ != nullptr && scratch_->bytes() >= part->scratch_bytes)) continue;
+    scratch_.reset();
+    scratch_ = job_->allocate(part->scratch_bytes);
+    workspace_.scratch = scratch_->data();
+  }
+  for (const int peer : plan.peers)
+    if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
+  ready_plan_ = &plan;
+}
+
+inline void Group::enter(Request& request) {
+  if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
+  ledger_.enter(request.sequence);
+  request.stage = Request::Stage::entered;
+  if (place_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) attend(request);
+}
+
+// Who has no device memory says so, and goes on.
+void Group::attend(Request& request) try {
+  const Tag tag = request.tag();
+  request.attendance = place_->attend(id_, request.sequence, size(), rank_,
+                                      request.passage == nullptr ? Guest{.tag = tag} : request.passage->guest(tag));
+  if (request.attendance->refused()) throw Error(*request.attendance->refused());
+} catch (TagMismatch& mismatch) {
+  mismatch.peer = members_[mismatch.peer];
+  throw;
+}
+
+// False as long as it is not known how the call is done, or it is under way on the device.
+bool Group::has_met(Request& request) {
+  using State = MeetingPlace::State;
+  const State state = request.attendance->state();
+  const cuda::Stream stream = request.passage == nullptr ? nullptr : request.passage->stream();
+  const bool here =
+      state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
+  if (!on_device(request, here)) return false;
+  if (state == State::together) request.part = request.plan->parts;
+  if (state != State::together || stream == nullptr) request.attendance.reset();
+  return true;
+}
+
+// False while its input is not there.
+inline bool Group::begin_part(Request& request) {
+  const std::size_t part = request.part, offset = part * request.plan->row_bytes;
+  const std::byte* input = request.input + offset;
+  std::byte* output = request.output + offset;
+  if (request.passage != nullptr) {
+    if (!on_device(request, request.passage->fetch(part))) return false;
+    input = request.passage->input(part);
+    output = request.passage->output(part);
+  }
+  request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
+  request.stage = Request::Stage::running;
+  return true;
+}
+
+// Whether what the device was to do is done; keeps account of who waits for that.
+bool Group::on_device(Request& request, bool done) {
+  if (request.waits_device == done) {
+    request.waits_device = !done;
+    job_->watch_devices(done ? -1 : 1);
+    ++moves_;
+  }
+  return done;
+}
+
+void Group::complete_current() {
+  ledger_.complete(current_->sequence);
+  moves_ += current_->operation.moves() + 1;
+  finish(*current_);
+  current_ = nullptr;
+}
+
+void Group::finish(Request& request) {
+  on_device(request, true);
+  if (request.error) request.attendance.reset();
+  request.stage = Request::Stage::over;
+  if (std::exchange(request.driven, false)) --driven_;
+  if (request.passage != nullptr) request.passage->let_go();
+  if (request.sleeps) job_->wake();
+}
+
+void Group::advance() {
+  try {
+    while (!has_failed() && !(cut_off_ && is_cut_off())) {
+      if (current_ == nullptr) {
+        if (queue_.empty()) return;
+        current_ = queue_.front();
+        queue_.pop_front();
+      }
+      if (current_->stage == Request::Stage::waiting) enter(*current_);
+      if (!take_turn()) return;
+      complete_current();
+    }
+  } catch (const TagMismatch& mismatch) {
+    abort_mismatch(local_rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
+  } catch (const LengthMismatch& mismatch) {
+    const int peer = local_rank_of(mismatch.peer);
+    abort({ErrorCode::mismatch, peer,
+           name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+               name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
+               "; do all ranks run the same version?"});
+  } catch (const ChannelClosed& closed) {
+    cut_off_ = {closed, Patience::Clock::now() + kVerdictWithin};
+    is_cut_off();
+  } catch (const Error& error) {
+    abort({error.code, error.peer, error.what()});
+  } catch (const std::bad_alloc&) {
+    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
+  }
+  if (has_failed()) give_up();
+}
+
+bool Group::take_turn() {
+  Request& request = *current_;
+  if (request.attendance != nullptr && !has_met(request)) return false;
+  for (; request.part < request.plan->parts; ++request.part) {
+    if (request.stage != Request::Stage::running && !begin_part(request)) return false;
+    {
+      const Job::Turn turn(*job_);
+      if (!request.operation.advance()) return false;
+    }
+    request.stage = Request::Stage::entered;
+    if (request.passage != nullptr) request.passage->deliver(request.part);
+  }
+  return request.passage == nullptr || on_device(request, request.passage->is_delivered());
+}
+
+// Whether no device touches the request's memory any more.
+bool Group::is_quiet(Request& request) try {
+  if (request.attendance != nullptr && !request.attendance->withdraw()) return false;
+  if (request.passage == nullptr) return true;
+  const Passage& passage = *request.passage;
+  if (!passage.is_put()) return false;
+  const auto [in, out] = passage.lanes();
+  return (passage.has_fetched() || device_health_.failure_of(passage, in->device) != nullptr) &&
+         (passage.has_delivered() || device_health_.failure_of(passage, out->device) != nullptr);
+} catch (const Error&) {
+  return true;  // the device has failed: nothing moves any more
+}
+
+// The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
+void Group::give_up() {
+  const auto now = Patience::Clock::now();
+  if (!given_up_at_) given_up_at_ = now;
+  bool ours = true;
+  for (PeerLink& link : links_)
+    if (link.channel != nullptr && !link.channel->withdraw()) ours = false;
+  if (!ours && now < *given_up_at_ + kWithdrawnWithin) return;
+  if (current_ != nullptr) queue_.push_front(std::exchange(current_, nullptr));
+  // Not before: a peer may have been reading what the next call's copies go to.
+  for (Request* request : queue_) {
+    using Stage = Request::Stage;
+    if (request->passage == nullptr || std::exchange(request->stage, Stage::revoked) == Stage::revoked) continue;
+    request->passage->let_go();
+    let_go_at_ = now;
+  }
+  const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
+  if (!quiet && now < let_go_at_ + kWithdrawnWithin) return;
+  if (!ours) job_->keep_memory();
+  if (!quiet) keep_staging();
+  for (Request* request : queue_) {
+    request->error = error_for(request);
+    finish(*request);
+  }
+  queue_.clear();
+}
+
+// A device that does not come to its work may do so yet.
+void Group::keep_staging() {
+  static_cast<void>(staging_.release());
+  device_health_.abandon();
+}
+
+// An exception that nobody foresaw is on its way to this request's caller.
+void Group::forget(Request& request) {
+  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
+  on_device(request, true);
+  if (request.passage != nullptr) request.passage->let_go();
+  if (std::exchange(request.driven, false)) --driven_;
+  if (current_ == &request) current_ = nullptr;
+  std::erase(queue_, &request);
+  request.stage = Request::Stage::over;
+  request.error = error_for(&request);  // for whoever else waits for it
+}
+
+// A data connection that closes is a symptom: the control plane says of what, within moments.
+bool Group::is_cut_off() {
+  if (!cut_off_) return false;
+  const auto& [closed, until] = *cut_off_;
+  const int peer = local_rank_of(closed.peer);
+  if (!failure_.is_well()) {
+    fail_by_loss();
+  } else if (job_->has_left(closed.peer)) {
+    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
+  } else if (Patience::Clock::now() > until) {
+    abort(
+        {ErrorCode::peer_lost, peer, name_of(rank_) + " lost its connection to " + name_of(peer) + ": " + closed.why});
+  }
+  return true;
+}
+
+}  // namespace tutti::runtime

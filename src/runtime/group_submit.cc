@@ -1,0 +1,244 @@
+// A group's calls: checked, given a plan and a way for what lies on devices, made, and waited for.
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/device.h"
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
+
+[[noreturn]] void refuse_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::string what(to_string(plan.call.collective));
+  if (input.data == nullptr || output.data == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a buffer is null though count is " + std::to_string(plan.call.count));
+  if ((address_of(input) | address_of(output)) % size_of(plan.call.dtype) != 0)
+    throw Error(ErrorCode::invalid_argument, what + ": a buffer is not aligned to its element type");
+  throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
+}
+
+void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+  const std::uintptr_t in = address_of(input), out = address_of(output);
+  if (plan.input_bytes == 0) return;
+  const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
+  const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
+    refuse_buffers(plan, input, output);
+}
+
+// Also what is no kind at all, so that look_at_devices() refuses it.
+bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
+
+// What the caller does not say of its buffers, the driver is asked.
+Side side_of(ConstBuffer buffer) {
+  Side side{.data = static_cast<std::byte*>(const_cast<void*>(buffer.data)), .device = buffer.device};
+  MemoryKind kind = buffer.memory;
+  if (kind == MemoryKind::automatic || (is_of_device(kind) && buffer.device < 0)) {
+    const cuda::Location location = cuda::location_of(buffer.data);
+    kind = location.kind;
+    side.device = location.device;
+  }
+  side.staged = is_of_device(kind);
+  return side;
+}
+
+}  // namespace
+
+const Plan& Group::plan_for(const Ask& ask, bool packed) {
+  if (plans_.is_full() && !is_busy()) {
+    plans_.clear();
+    ready_plan_ = nullptr;
+  }
+  return plans_.plan_for(ask, packed);
+}
+
+inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+                         void* stream, Job::Lock& lock) {
+  const bool packed = sides.staged();
+  const Plan* const last = plans_.last_plan_for(ask, packed);
+  const Plan& plan = last != nullptr ? *last : plan_for(ask, packed);
+  check_buffers(plan, input, output);
+  if (!failure_.is_well()) refuse();
+  request.plan = &plan;
+  request.input = static_cast<const std::byte*>(input.data);
+  request.output = static_cast<std::byte*>(output.data);
+  if (packed || stream != nullptr) make_passage(request, sides, stream, lock);
+  request.sequence = ledger_.number_next();
+}
+
+// Without the engine wherever CUDA is called: that may wait for a stream that another thread, which needs the engine,
+// is to let go on.
+void Group::make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock) {
+  const Plan& plan = *request.plan;
+  const auto on = static_cast<cuda::Stream>(stream);
+  if (staging_ == nullptr) {
+    const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
+    std::unique_ptr<Staging> made;
+    {
+      const Job::Lock::Break unlocked(lock);
+      made = std::make_unique<Staging>(*job_, device);
+    }
+    staging_ = std::move(made);
+  }
+  if (sides.staged() && !staging_->has_room(plan)) {
+    finish_all(lock);
+    if (has_failed()) refuse();
+    staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
+  }
+  Staging& staging = *staging_;
+  const Job::Lock::Break unlocked(lock);
+  request.passage = std::make_unique<Passage>(staging, plan, sides.in, sides.out, on);
+}
+
+// Where that fails the call is given up as others are: some of it is on the device.
+void Group::put(Request& request, Job::Lock& lock) {
+  const Job::Lock::Break unlocked(lock);
+  try {
+    request.passage->put();
+    return;
+  } catch (const Error& error) {
+    abort({error.code, -1, error.what()});
+  } catch (const std::exception& error) {
+    abort({ErrorCode::system, -1, name_of(rank_) + ": " + error.what()});
+  }
+  request.refused = true;
+}
+
+// In the usual case there is nothing about devices to find out.
+inline Group::Sides Group::look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
+  if (!job_->sees_gpus() && stream == nullptr && !is_of_device(input.memory) && !is_of_device(output.memory)) return {};
+  return look_at_devices(ask, input, output, stream);
+}
+
+Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
+  const std::string what(to_string(ask.collective));
+  for (const MemoryKind kind : {input.memory, output.memory})
+    if (kind > MemoryKind::managed)
+      throw Error(ErrorCode::invalid_argument,
+                  what + ": there is no kind of memory " + std::to_string(static_cast<int>(kind)) + " (tutti/types.h)");
+  if (!job_->sees_gpus())
+    throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
+                                            cuda::find_devices().why_none());
+  if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
+    throw Error(ErrorCode::unsupported,
+                what + ": its stream is being captured into a graph, where no rank can meet another");
+  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  Sides sides{side_of(input), side_of(output)};
+  if (ask.collective == Collective::broadcast) {
+    sides.in.moves = rank_ == ask.root;
+    sides.out.moves = rank_ != ask.root;
+  }
+  return sides;
+}
+
+void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  const Sides sides = look_at(ask, input, output, stream);
+  if (goes_ahead(sides, stream)) {
+    const auto request = start(ask, sides, input, output, stream);
+    if (stream == nullptr) return wait(*request);
+    if (request->refused) tell(*request->error);
+    return;
+  }
+  Request request;
+  Job::Lock lock(*job_);
+  admit(request, ask, sides, input, output, stream, lock);
+  if (current_ == nullptr && queue_.empty()) {
+    current_ = &request;
+  } else {
+    queue_.push_back(&request);
+  }
+  try {
+    drive(request, lock);
+  } catch (...) {
+    forget(request);
+    throw;
+  }
+  if (request.error) tell(*request.error);
+  hold_behind(request);
+}
+
+// On the thread that called, whose stream cudaStreamPerThread is.
+void Group::hold_behind(Request& request) {
+  if (request.attendance != nullptr) request.attendance->hold(request.passage->stream());
+  request.attendance.reset();
+}
+
+std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
+  return start(ask, look_at(ask, input, output, stream), input, output, stream);
+}
+
+std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+                                      void* stream) {
+  auto request = std::make_shared<Request>();
+  Job::Lock lock(*job_);
+  // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
+  // and be it the rest that it has yet to put there.
+  const bool ahead = goes_ahead(sides, stream);
+  Progress* const progress = ahead ? &job_->progress() : nullptr;
+  admit(*request, ask, sides, input, output, stream, lock);
+  request->group = shared_from_this();
+  try {
+    if (ahead) request->passage->go_ahead();
+    queue_.push_back(request.get());
+    if (ahead) {
+      was_driven_ = request->driven = true;
+      ++driven_;
+      progress->drive(request);
+      put(*request, lock);
+    }
+    const FloatEnvironment environment;
+    advance();
+    if (!request->refused && (ahead || stream == nullptr)) return request;
+    drive(*request, lock);
+    // What came of it before CUDA refused what was to follow is not what its caller may go on with.
+    if (request->refused && !request->error) request->error = error_for(request.get());
+  } catch (...) {
+    forget(*request);
+    throw;
+  }
+  if (!request->error) hold_behind(*request);
+  return request;
+}
+
+void Group::drain() {
+  if (was_driven_ && !job_->is_forked()) job_->progress().drain(*this);
+}
+
+bool Group::test(Request& request) {
+  Job::Lock lock(*job_);
+  if (!request.is_over()) {
+    const FloatEnvironment environment;
+    job_->advance_all();
+    if (!request.is_over()) watch(Patience::Clock::now());
+    if (has_failed()) advance();  // the request hears of it
+  }
+  if (request.error) tell(*request.error);
+  return request.is_over();
+}
+
+void Group::wait(Request& request) {
+  Job::Lock lock(*job_);
+  finish(request, lock);
+  if (request.error) tell(*request.error);
+}
+
+void Group::wait_untold(Request& request) {
+  Job::Lock lock(*job_);
+  finish(request, lock);
+  if (request.error) failure_.note_unheard();
+}
+
+void Group::finish(Request& request, Job::Lock& lock) {
+  try {
+    if (!request.is_over()) drive(request, lock);
+  } catch (...) {
+    if (!request.is_over()) forget(request);
+    throw;
+  }
+}
+
+}  // namespace tutti::runtime

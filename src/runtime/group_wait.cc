@@ -1,0 +1,140 @@
+// How a group's calls are waited for.
+#include <emmintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+
+#include "runtime/group.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWorthALook = 1ms;  // of waiting
+// The peer is asked how it stands after this long for each rank of the job, again after twice as long, and so on: all
+// questions go through rank 0.
+constexpr auto kAskAfterForEach = 5ms;
+constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
+// What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
+// and this is for where none was made.
+constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
+// Likewise of a rank that is lost. All are to hear of it within a second.
+constexpr std::chrono::milliseconds kGraceAfterLoss{200};
+
+std::string seconds(Patience::Clock::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+}  // namespace
+
+// --- waiting
+// --------------------------------------------------------------------------------------------------------------
+
+void Group::drive(Request& request, Job::Lock& lock) {
+  const FloatEnvironment environment;
+  advance();
+  if (request.is_over()) return;
+  // Two threads of this rank may be at a driven one.
+  const auto gives_way = [&] { return job_->crowding().is_crowded() || request.driven; };
+  Patience patience(gives_way(), job_->crowding().no_yield_before());
+  std::uint64_t seen = moves();
+  while (true) {
+    advance();
+    if (request.is_over() || moves() != seen) {
+      if (patience.look_back()) job_->watch_processor(patience.look());
+      if (request.is_over()) return;
+      seen = moves();
+      patience.reset();
+      continue;
+    }
+    bool looked;
+    const Pause pause = patience.next(looked);
+    if (looked) {
+      watch(patience.now());
+      job_->watch_driven(patience.now());
+      job_->advance_all();
+      job_->watch_processor(patience.look());
+      patience.set_crowded(gives_way(), job_->crowding().no_yield_before());
+      lock.breathe();
+      if (request.is_over() || moves() != seen) continue;
+    }
+    switch (pause) {
+      case Pause::spin: _mm_pause(); break;
+      case Pause::yield: job_->yield(); break;
+      case Pause::sleep:
+        request.sleeps = true;
+        job_->sleep(lock, request);
+        request.sleeps = false;
+        break;
+    }
+  }
+}
+
+// Waits for the calls that have been started, which happens seldom.
+void Group::finish_all(Job::Lock& lock) {
+  const FloatEnvironment environment;
+  while (current_ != nullptr || !queue_.empty()) {
+    job_->advance_all();
+    watch(Patience::Clock::now());
+    lock.breathe();
+    ::sched_yield();
+  }
+}
+
+// Called now and then while somebody waits, be it by calling test() again and again.
+void Group::watch(Patience::Clock::time_point now) {
+  const Settings& settings = job_->settings();
+  if (!stall_.look(moves(), now, settings.timeout / 4)) return;
+  const auto waited = stall_.waited();
+  if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
+  if (stall_.is_lost_for(!failure_.is_well(), kGraceAfterLoss)) return fail_by_loss();
+  const int missing = current_->attendance == nullptr ? -1 : current_->attendance->missing();
+  if (current_->waits_device && missing < 0) return watch_device();
+  const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
+  if (peer < 0) return;
+  const std::chrono::milliseconds first =
+      std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
+  if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
+    job_->control().probe(members_[peer], id_, current_->sequence);
+    if (job_->shm() != nullptr) job_->shm()->look_at_peers();
+  }
+  const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
+  if (stall_.has_left_for(job_->has_left(members_[peer]), local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call())});
+  } else if (waited > settings.timeout) {
+    abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
+  } else if (stall_.is_time_to_warn(settings.warn_after)) {
+    job_->log().warn("still waiting: " + standing_of(peer) + " after " + seconds(waited));
+  }
+}
+
+// Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all. But not
+// those that a device has yet to come to: it may be another's that keeps it, and is given up just now.
+void Group::watch_driven(Patience::Clock::time_point now) {
+  if (driven_ > 0 && current_ != nullptr && !current_->waits_device) watch(now);
+}
+
+void Group::watch_device() {
+  const Settings& settings = job_->settings();
+  const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
+                           ": what it was given before is not done";
+  if (current_->passage != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
+    for (const Staging::Lane* lane : current_->passage->lanes())
+      if (const Error* const error = device_health_.failure_of(*current_->passage, lane->device))
+        return abort({error->code, rank_, error->what()});
+  }
+  if (stall_.waited() > settings.timeout) {
+    abort({ErrorCode::timeout, rank_, what + " after " + seconds(stall_.waited()) + " (TUTTI_TIMEOUT)"});
+  } else if (stall_.is_time_to_warn(settings.warn_after)) {
+    job_->log().warn("still waiting: " + what + " after " + seconds(stall_.waited()));
+  }
+}
+
+}  // namespace tutti::runtime

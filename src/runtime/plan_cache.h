@@ -1,0 +1,57 @@
+// The plans of one communicator's calls.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "base/log.h"
+#include "executor/plan.h"
+#include "schedule/layout.h"
+#include "selection/choose.h"
+#include "types/call.h"
+
+namespace tutti::runtime {
+
+// Makes the plan of each kind of call once, and keeps it. Not thread-safe: the engine's lock is held.
+class PlanCache {
+ public:
+  // cuts: long calls are cut into parts, so that those which pass through the host can overlap (all ranks alike).
+  // `log` must outlive it.
+  PlanCache(int rank, Layout layout, const ChoiceTable& table, std::size_t cache_bytes, bool cuts, const Log& log);
+
+  // The algorithm of a call that names none. Throws Error{invalid_argument}.
+  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
+
+  // The plan of such a call, valid until clear(). packed: as Cut::packed. Throws Error{invalid_argument}.
+  const Plan& plan_for(const Ask& ask, bool packed);
+  // The same by one comparison where the last plan_for() was for such a call; else nullptr.
+  const Plan* last_plan_for(const Ask& ask, bool packed) const {
+    return ask == last_ask_ && packed == last_packed_ ? last_ : nullptr;
+  }
+
+  // There are so many that all should go before more are made; no call may use one then.
+  bool is_full() const { return plans_[0].size() + plans_[1].size() >= kMostPlans; }
+  void clear();
+
+ private:
+  static constexpr std::size_t kMostPlans = 512;
+
+  Call resolve(const Ask& ask) const;
+  std::unique_ptr<Plan> make(const Ask& ask, const Call& call, bool packed) const;
+
+  const int rank_;
+  const Layout layout_;
+  const Chooser chooser_;
+  const std::size_t cache_bytes_;
+  const bool cuts_;
+  const Log& log_;
+  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
+  const Plan* last_ = nullptr;
+  Ask last_ask_;  // that it is for
+  bool last_packed_ = false;
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,53 @@
+// One call of a communicator, from when it is made until it is over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "executor/meeting.h"
+#include "executor/operation.h"
+#include "executor/plan.h"
+#include "runtime/staging.h"
+#include "tutti/error.h"
+#include "types/call.h"
+
+namespace tutti::runtime {
+
+class Group;
+
+// Under the engine's lock.
+class Request {
+ public:
+  // waiting -> entered <-> running -> over, the middle two once for each part of the plan. A communicator that fails
+  // gives up its requests: those that a device has a part in become revoked, and then over; the others become over.
+  enum class Stage : std::uint8_t {
+    waiting,  // for the calls before it
+    entered,  // this rank has entered the call; the input of the part may still be on its way from the device
+    running,  // the operation of the part has started
+    revoked,  // the call is given up, and a device may still touch its memory
+    over,     // done or, if there is an `error`, failed
+  };
+  bool is_over() const { return stage == Stage::over; }
+  Tag tag() const { return Call::numbered(plan->tag, sequence); }
+  Call call() const { return Call::unpack(tag()); }
+
+  const Plan* plan = nullptr;
+  std::uint32_t sequence = 0;  // of the communicator's calls, from 1
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::unique_ptr<Passage> passage;                      // where a device or a stream has a part in it
+  std::unique_ptr<MeetingPlace::Attendance> attendance;  // while it is not known to be done by messages
+  Operation operation;                                   // of the part that is under way
+  std::size_t part = 0;
+  Stage stage = Stage::waiting;
+  bool waits_device = false;  // what advance() could not go on without
+  bool refused = false;       // CUDA took but a part of it
+  bool sleeps = false;        // somebody sleeps until it is over
+  bool driven = false;        // by the job's thread
+  std::optional<Error> error;
+  std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
+};
+
+}  // namespace tutti::runtime

@@ -1,0 +1,33 @@
+// What the verifier is asked, and what it answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tutti/types.h"
+
+namespace tutti {
+
+// What is asked of the schedules.
+struct Goal {
+  Collective collective = Collective::all_reduce;
+  int root = 0;
+  Order order = Order::canonical;
+};
+
+// How one slice's result is combined, in postfix: leaf numbers >= 0, kCombine for "replace the two topmost by a op b".
+inline constexpr int kCombine = -1;
+using Expression = std::vector<int>;
+
+struct Proof {
+  bool holds = false;
+  std::string reason;      // a sentence for a person when it does not hold: rank, step, what
+  bool canonical = false;  // every slice is combined exactly as T says
+  // The order found, by slice (reductions only). Of chunk 0; all chunks were found equal.
+  std::vector<Expression> slices;
+  int rounds = 0;              // longest chain of messages
+  std::uint64_t messages = 0;  // over all ranks
+};
+
+}  // namespace tutti

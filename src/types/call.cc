@@ -1,0 +1,96 @@
+#include "types/call.h"
+
+#include "tutti/error.h"
+
+namespace tutti::runtime {
+namespace {
+
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
+
+// A caller's number may be no enumerator: what is looked up by it would lie beside the table.
+template <class Enum>
+void check_named(const std::string& what, const std::string& kind, Enum value) {
+  if (to_string(value) == kNoName)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": there is no " + kind + " " + std::to_string(static_cast<int>(value)) + " (tutti/types.h)");
+}
+
+constexpr std::uint64_t bits(std::uint64_t value, int count, int shift) {
+  return (value & ((std::uint64_t{1} << count) - 1)) << shift;
+}
+constexpr std::uint64_t field(std::uint64_t word, int count, int shift) {
+  return (word >> shift) & ((std::uint64_t{1} << count) - 1);
+}
+
+template <class Enum>
+std::uint64_t number(Enum value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace
+
+void check(const Ask& ask, int ranks) {
+  check_named("a call", "collective", ask.collective);
+  const std::string what(to_string(ask.collective));
+  check_named(what, "element type", ask.dtype);
+  check_named(what, "operator", ask.op);
+  check_named(what, "order", ask.order);
+  check_named(what, "algorithm", ask.algorithm);
+  if (ask.count >= kMostElements / static_cast<std::uint64_t>(ranks))
+    throw Error(ErrorCode::invalid_argument,
+                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
+  if (ask.root < 0 || ask.root >= ranks)
+    throw Error(ErrorCode::invalid_argument,
+                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(ranks));
+}
+
+Tag Call::pack() const {
+  Tag tag;
+  tag.word[0] = bits(sequence, 32, 32) | bits(number(collective), 5, 27) | bits(number(dtype), 5, 22) |
+                bits(number(op), 4, 18) | bits(number(order), 2, 16) | bits(number(algorithm), 8, 8) | flags;
+  tag.word[1] = bits(count, 48, 16) | root;
+  return tag;
+}
+
+Call Call::unpack(const Tag& tag) {
+  const std::uint64_t word = tag.word[0];
+  Call call;
+  call.sequence = static_cast<std::uint32_t>(word >> 32);
+  call.collective = static_cast<Collective>(field(word, 5, 27));
+  call.dtype = static_cast<DType>(field(word, 5, 22));
+  call.op = static_cast<Op>(field(word, 4, 18));
+  call.order = static_cast<Order>(field(word, 2, 16));
+  call.algorithm = static_cast<Algorithm>(field(word, 8, 8));
+  call.flags = static_cast<std::uint8_t>(field(word, 8, 0));
+  call.count = tag.word[1] >> 16;
+  call.root = static_cast<std::uint16_t>(field(tag.word[1], 16, 0));
+  return call;
+}
+
+namespace {
+
+std::string in_words(const Call& call, const std::string& number) {
+  const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
+  if (call.flags == 1) return "split" + number;
+  if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
+
+  std::string details;
+  const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
+  if (call.collective != Collective::barrier)
+    add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
+  if (reduces) add(std::string(to_string(call.op)));
+  if (call.collective == Collective::broadcast) add("root " + std::to_string(call.root));
+  if (call.algorithm != Algorithm::automatic) add(std::string(to_string(call.algorithm)));
+  if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
+  return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");
+}
+
+}  // namespace
+
+std::string describe(const Call& call) {
+  return call.sequence == 0 ? "no call" : in_words(call, " #" + std::to_string(call.sequence));
+}
+
+std::string describe_kind(const Call& call) { return in_words(call, ""); }
+
+}  // namespace tutti::runtime

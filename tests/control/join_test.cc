@@ -1,0 +1,144 @@
+#include "control/join.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+Introduction introduction_of(int rank, int size) {
+  Introduction i;
+  i.member = {rank, "here", "127.0.0.1", static_cast<std::uint16_t>(5000 + rank), "name", 100 + rank};
+  i.size = size;
+  i.timeout_ms = 1000;
+  i.transport = "auto";
+  return i;
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(JoinHub, GathersRanksInAnyOrderIntoATableInOrder) {
+  for (int size : {2, 3, 8, 65}) {
+    JoinHub hub(introduction_of(0, size));
+    for (int rank = size - 1; rank > 0; --rank) {
+      EXPECT_FALSE(hub.complete());
+      EXPECT_FALSE(hub.admit(introduction_of(rank, size)));
+    }
+    ASSERT_TRUE(hub.complete());
+    const auto members = hub.members();
+    for (int rank = 0; rank < size; ++rank) EXPECT_EQ(members[static_cast<std::size_t>(rank)].rank, rank);
+  }
+}
+
+TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
+  const auto refusal_of = [](auto change) {
+    JoinHub hub(introduction_of(0, 3));
+    EXPECT_FALSE(hub.admit(introduction_of(1, 3)));
+    Introduction i = introduction_of(2, 3);
+    change(i);
+    const auto refusal = hub.admit(i);
+    EXPECT_TRUE(refusal);
+    EXPECT_FALSE(hub.complete());
+    return refusal.value_or(Refusal{}).message;
+  };
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.size = 4; }),
+                   "rank 2 (process 102) says that the job has 4 ranks, rank 0 says 3"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 3; }), "rank 3 (process 102) is outside 0..2"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = -1; }), "is outside 0..2"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 1; }), "two processes are rank 1 (101 and 102)"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 0; }), "two processes are rank 0"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.transport = "tcp"; }), "transport 'tcp', rank 0 for 'auto'"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.timeout_ms = 2500; }), "a timeout of 2.5 s, rank 0 of 1 s"));
+}
+
+// What would be found out later, on the control threads of the others.
+TEST(Join, AMemberThatTheOthersCannotUseIsRefusedByAll) {
+  const auto is_refused = [](auto change) {
+    Introduction wrong = introduction_of(1, 2);
+    change(wrong.member);
+    JoinHub hub(introduction_of(0, 2));
+    Joiner joiner(1, 2);
+    joiner.received(Table{{}, {introduction_of(0, 2).member, wrong.member}});
+    return hub.admit(wrong).has_value() && joiner.error().has_value();
+  };
+  EXPECT_FALSE(is_refused([](Member&) {}));
+  EXPECT_FALSE(is_refused([](Member& m) { m.local_name = std::string(107, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.local_name = std::string(108, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.local_name = ""; }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.host_id = ""; }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.host_id = std::string(1000, 'x'); }));
+  EXPECT_TRUE(is_refused([](Member& m) { m.processors = std::string(60'000, '\xff'); }));
+}
+
+TEST(JoinHub, SharedMemoryBetweenHostsIsRefused) {
+  Introduction own = introduction_of(0, 2), other = introduction_of(1, 2);
+  own.transport = other.transport = "shm";
+  EXPECT_FALSE(JoinHub(own).admit(other));
+  other.member.host_id = "there";
+  EXPECT_TRUE(JoinHub(own).admit(other));
+}
+
+TEST(JoinHub, NamesTheMissing) {
+  JoinHub hub(introduction_of(0, 5));
+  EXPECT_EQ(hub.missing(), "ranks 1, 2, 3 and 4");
+  (void)hub.admit(introduction_of(2, 5));
+  EXPECT_EQ(hub.missing(), "ranks 1, 3 and 4");
+  (void)hub.admit(introduction_of(1, 5));
+  (void)hub.admit(introduction_of(3, 5));
+  EXPECT_EQ(hub.missing(), "rank 4");
+  EXPECT_TRUE(says(hub.overdue(milliseconds(1500)).message, "rank 4 of 5 did not come within 1.5 s"));
+  EXPECT_TRUE(
+      says(hub.gone(2, "reset").message, "rank 2 was lost while joining (reset) while rank 4 had not come yet"));
+  EXPECT_EQ(JoinHub(introduction_of(0, 1000)).missing(), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 991 others");
+}
+
+TEST(Joiner, EndsWithTheTable) {
+  Joiner joiner(1, 2);
+  joiner.received(Waiting{"nobody"});
+  EXPECT_FALSE(joiner.table() || joiner.error());
+  joiner.received(Table{{}, {introduction_of(0, 2).member, introduction_of(1, 2).member}});
+  EXPECT_TRUE(joiner.table());
+  joiner.closed("late");
+  EXPECT_FALSE(joiner.error());
+}
+
+TEST(Joiner, RefusesATableThatMakesNoSense) {
+  for (const auto& members : std::vector<std::vector<Member>>{{}, {{0}}, {{1}, {0}}, {{0}, {1}, {2}}}) {
+    Joiner joiner(1, 2);
+    joiner.received(Table{{}, members});
+    EXPECT_FALSE(joiner.table());
+    EXPECT_TRUE(joiner.error());
+  }
+}
+
+TEST(Joiner, RefusesAnAnnouncementBeyondItsBound) {
+  Joiner joiner(1, 2);
+  joiner.received(Table{
+      {}, {introduction_of(0, 2).member, introduction_of(1, 2).member}, std::string(kMostAnnouncedBytes + 1, 'x')});
+  EXPECT_FALSE(joiner.table());
+  EXPECT_TRUE(joiner.error());
+}
+
+TEST(Joiner, EndsWithTheHubsRefusal) {
+  Joiner joiner(1, 2);
+  joiner.received(Refusal{ErrorCode::invalid_argument, 7, "rank 7 is outside"});
+  joiner.closed("after that");
+  ASSERT_TRUE(joiner.error());
+  EXPECT_EQ(joiner.error()->code, ErrorCode::invalid_argument);
+  EXPECT_EQ(joiner.error()->peer, 7);
+  EXPECT_EQ(joiner.error()->rank, 1);
+  EXPECT_STREQ(joiner.error()->what(), "rank 1 could not join: rank 7 is outside");
+}
+
+TEST(Joiner, KnowsWhoIsMissingWhenItsTimeIsOver) {
+  Joiner joiner(1, 3);
+  EXPECT_TRUE(says(joiner.overdue(milliseconds(10)).what(), "not every rank came within 0.01 s"));
+  joiner.received(Waiting{"rank 2"});
+  const Error error = joiner.overdue(milliseconds(60'000));
+  EXPECT_EQ(error.code, ErrorCode::timeout);
+  EXPECT_TRUE(says(error.what(), "rank 2 did not come within 60 s"));
+}
+
+}  // namespace
+}  // namespace tutti::runtime

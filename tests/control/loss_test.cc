@@ -1,0 +1,232 @@
+// Ranks as processes of their own, so that they can die.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "control/control_ranks.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace testing_ranks;
+using Clock = std::chrono::steady_clock;
+using Kind = Notice::Kind;
+
+// One process a rank. Each joins, says so, and then does what its body says; its exit status tells how it went.
+class Processes {
+ public:
+  using Body = std::function<bool(Control&, Inbox&)>;
+
+  Processes(const std::vector<Settings>& settings, const Body& body) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    for (const Settings& s : settings) {
+      const pid_t pid = fork();
+      if (pid == 0) _exit(run(s, body, ready[1]));
+      pids_.push_back(pid);
+    }
+    close(ready[1]);
+    char byte = 0;
+    for (std::size_t i = 0; i < settings.size(); ++i) EXPECT_EQ(read(ready[0], &byte, 1), 1) << "a rank did not join";
+    close(ready[0]);
+  }
+  ~Processes() {
+    for (std::size_t i = 0; i < pids_.size(); ++i)
+      if (pids_[i] > 0) {
+        send(static_cast<int>(i), SIGKILL);
+        status(static_cast<int>(i));
+      }
+  }
+
+  void send(int rank, int signal) { kill(pids_[static_cast<std::size_t>(rank)], signal); }
+
+  // Waits for its end: the exit status, or -signal.
+  int status(int rank) {
+    int status = 0;
+    waitpid(std::exchange(pids_[static_cast<std::size_t>(rank)], -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  static int run(const Settings& settings, const Body& body, int ready) {
+    try {
+      const auto control = join_job(settings, nullptr);
+      Inbox inbox(*control);
+      if (write(ready, "x", 1) != 1) return 3;
+      close(ready);
+      return body(*control, inbox) ? 0 : 1;
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "rank %d: %s\n", settings.rank, failure.what());
+      return 2;
+    }
+  }
+  std::vector<pid_t> pids_;
+};
+
+TEST(ControlLoss, EveryoneHearsOfAKilledRankWithinASecond) {
+  for (const std::string secret : {"", "s3cret"})
+    for (const int victim : {0, 2, 3}) {
+      Processes ranks(job(4, secret), [&](Control& control, Inbox& inbox) {
+        if (control.rank() == victim) pause();
+        const auto notice = inbox.notice(Kind::lost, victim);
+        return notice && notice->code == ErrorCode::peer_lost && inbox.count(Kind::lost) == 1;
+      });
+      ranks.send(victim, SIGKILL);
+      const auto start = Clock::now();
+      for (int rank = 0; rank < 4; ++rank) {
+        if (rank == victim) continue;
+        EXPECT_EQ(ranks.status(rank), 0) << rank << " of the death of " << victim;
+      }
+      EXPECT_LT(Clock::now() - start, milliseconds(victim == 0 ? 1000 : 2000));
+      EXPECT_EQ(ranks.status(victim), -SIGKILL);
+    }
+}
+
+TEST(ControlLoss, ARankThatFallsSilentIsLost) {
+  auto settings = job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(500);
+  Processes ranks(settings, [&](Control& control, Inbox& inbox) {
+    if (control.rank() == 2) pause();
+    const auto notice = inbox.notice(Kind::lost, 2);
+    return notice && notice->message.find("no word from it for 1.5 s") != std::string::npos;
+  });
+  ranks.send(2, SIGSTOP);
+  EXPECT_EQ(ranks.status(1), 0);
+  EXPECT_EQ(ranks.status(0), 0);
+}
+
+TEST(ControlLoss, AHubThatFallsSilentIsLost) {
+  auto settings = job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(500);
+  Processes ranks(settings, [&](Control& control, Inbox& inbox) {
+    if (control.rank() == 0) pause();
+    return inbox.notice(Kind::lost, 0).has_value();
+  });
+  ranks.send(0, SIGSTOP);
+  EXPECT_EQ(ranks.status(1), 0);
+  EXPECT_EQ(ranks.status(2), 0);
+}
+
+TEST(ControlLoss, QuietRanksAreNotLost) {
+  auto settings = job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(500);
+  Processes ranks(settings, [&](Control&, Inbox& inbox) {
+    std::this_thread::sleep_for(milliseconds(2500));
+    return inbox.count(Kind::lost) == 0;
+  });
+  for (int rank = 2; rank >= 0; --rank) EXPECT_EQ(ranks.status(rank), 0) << rank;
+}
+
+TEST(ControlLoss, ARankThatDiesWhileJoiningIsNamed) {
+  const auto settings = job(3, "s3cret");
+  const pid_t early = fork();
+  if (early == 0) {
+    join(settings[1]);
+    _exit(0);
+  }
+  std::vector<Outcome> ranks(1);
+  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  std::this_thread::sleep_for(milliseconds(500));
+  kill(early, SIGKILL);
+  waitpid(early, nullptr, 0);
+  hub.join();
+  EXPECT_TRUE(ranks[0].says("rank 1 was lost while joining")) << ranks[0].message();
+}
+
+TEST(ControlLeave, AGoodbyeIsToldAsSuch) {
+  auto ranks = join_all(job(3));
+  Inbox first(*ranks[0].control), third(*ranks[2].control);
+  ranks[1].control.reset();
+  EXPECT_TRUE(first.notice(Kind::left, 1));
+  EXPECT_TRUE(third.notice(Kind::left, 1));
+  EXPECT_EQ(first.count(Kind::left) + third.count(Kind::left), 2u);
+  EXPECT_EQ(first.count(Kind::lost) + third.count(Kind::lost), 0u);
+  leave_all(ranks);
+}
+
+// The others stay; their control threads hear of it at once.
+TEST(ControlLeave, TheHubDoesNotWaitForTheOtherRanks) {
+  for (const std::string secret : {"", "s3cret"}) {
+    auto ranks = join_all(job(3, secret));
+    Inbox second(*ranks[1].control), third(*ranks[2].control);
+    const auto start = Clock::now();
+    ranks[0].control.reset();
+    EXPECT_LT(Clock::now() - start, milliseconds(900));
+    EXPECT_TRUE(second.notice(Kind::left, 0));
+    EXPECT_TRUE(third.notice(Kind::left, 0));
+    EXPECT_FALSE(second.notice(Kind::lost, 0, milliseconds(100)));
+    leave_all(ranks);
+    EXPECT_LT(Clock::now() - start, milliseconds(2000));
+  }
+}
+
+// In whatever order they leave, the later one of two that differ hears of it; also from a hub that has left.
+TEST(ControlLeave, WhoLeavesAfterARankThatCalledSomethingElseHearsOfIt) {
+  for (const std::string secret : {"", "s3cret"})
+    for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {1, 0, 2}}) {
+      auto ranks = join_all(job(3, secret));
+      for (const std::size_t rank : order) {
+        Inbox inbox(*ranks[rank].control);
+        ranks[rank].control->farewell(9, 3, {5, rank == 1 ? 51u : 50u, Tag{{5, 5}}});
+        ranks[rank].control->leave();
+        const bool differs = rank != order[0] && (rank == 1 || order[0] == 1);
+        EXPECT_EQ(inbox.count(Kind::differed), differs ? 1u : 0u) << "rank " << rank << " of order " << order[0];
+        EXPECT_EQ(inbox.count(Kind::agreed), differs ? 0u : 1u);
+      }
+    }
+}
+
+TEST(ControlNotice, PoisonReachesEveryOtherRank) {
+  for (const int source : {0, 1}) {
+    auto ranks = join_all(job(3));
+    std::vector<std::unique_ptr<Inbox>> inboxes;
+    for (Outcome& rank : ranks) inboxes.push_back(std::make_unique<Inbox>(*rank.control));
+    ranks[static_cast<std::size_t>(source)].control->poison(42, ErrorCode::mismatch, "they differ");
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == source) continue;
+      const auto notice = inboxes[static_cast<std::size_t>(rank)]->notice(Kind::poisoned, source);
+      ASSERT_TRUE(notice) << rank;
+      EXPECT_EQ(notice->communicator, 42u);
+      EXPECT_EQ(notice->code, ErrorCode::mismatch);
+      EXPECT_EQ(notice->message, "they differ");
+    }
+    EXPECT_EQ(inboxes[static_cast<std::size_t>(source)]->count(Kind::poisoned), 0u);
+    leave_all(ranks);
+  }
+}
+
+TEST(ControlNotice, AProbeIsAnsweredFromTheHistoryOfThePeer) {
+  auto ranks = join_all(job(3));
+  std::vector<std::unique_ptr<Inbox>> inboxes;
+  for (Outcome& rank : ranks) inboxes.push_back(std::make_unique<Inbox>(*rank.control));
+  const auto history = std::make_shared<CallHistory>();
+  history->begins(5, Tag{{50, 51}});
+  history->entered(5);
+  for (Outcome& rank : ranks) rank.control->publish(9, history);
+  for (const std::size_t asked : {0, 1, 2})
+    for (const std::size_t asking : {0, 1, 2}) {
+      ranks[asking].control->probe(static_cast<int>(asked), 9, 5);
+      const auto notice = inboxes[asking]->notice(Kind::answer, static_cast<int>(asked));
+      ASSERT_TRUE(notice);
+      EXPECT_TRUE(notice->entered);
+      EXPECT_EQ(notice->communicator, 9u);
+      EXPECT_EQ(notice->sequence, 5u);
+      EXPECT_EQ(notice->call, (Tag{{5ull << 32 | 50, 51}}));
+    }
+  leave_all(ranks);
+}
+
+TEST(ControlNotice, ANoticeThatComesBeforeItsHandlerIsKept) {
+  auto ranks = join_all(job(2));
+  ranks[0].control->poison(1, ErrorCode::aborted, "early");
+  std::this_thread::sleep_for(milliseconds(50));
+  Inbox inbox(*ranks[1].control);
+  EXPECT_TRUE(inbox.notice(Kind::poisoned, 0));
+  leave_all(ranks);
+}
+
+}  // namespace
+}  // namespace tutti::runtime

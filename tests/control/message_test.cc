@@ -1,0 +1,124 @@
+#include "control/message.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tutti::runtime {
+namespace {
+
+Member member_of(int rank) {
+  return {rank,      "boot/1",    "10.0.0." + std::to_string(rank), 4711,
+          "tutti-x", 1000 + rank, std::string("\x03\0\x01", 3),     4};
+}
+
+std::vector<ControlMessage> one_of_each() {
+  Notice notice;
+  notice.kind = Notice::Kind::answer;
+  notice.peer = 3;
+  notice.communicator = 0xfedcba9876543210;
+  notice.code = ErrorCode::aborted;
+  notice.message = std::string("a \0 b", 5);
+  notice.sequence = 99;
+  notice.entered = true;
+  notice.call = Tag{{1, 2}};
+  notice.last = Tag{{3, ~std::uint64_t{0}}};
+  Digest salt;
+  salt.fill(std::byte{0xa5});
+  return {Introduction{member_of(5), 8, 600'000, "auto"},
+          Table{salt, {member_of(0), member_of(1)}, "what rank 0 says"},
+          Refusal{ErrorCode::invalid_argument, -1, "no"},
+          Waiting{"ranks 1 and 2"},
+          Ping{},
+          Goodbye{},
+          Probe{1, 2, 3, 4},
+          Answer{7, notice},
+          notice};
+}
+
+TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {
+  std::vector<std::byte> stream;
+  for (const auto& message : one_of_each()) {
+    const auto bytes = encode(message);
+    stream.insert(stream.end(), bytes.begin(), bytes.end());
+  }
+  for (std::size_t piece = 1; piece <= stream.size(); piece += piece < 70 ? 1 : 97) {
+    FrameReader reader(FrameReader::kFromMember);
+    std::vector<std::byte> again;
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      reader.feed(std::span(stream).subspan(at, std::min(piece, stream.size() - at)));
+      while (const auto message = reader.next()) {
+        EXPECT_EQ(message->index(), count++);
+        const auto bytes = encode(*message);
+        again.insert(again.end(), bytes.begin(), bytes.end());
+      }
+    }
+    ASSERT_FALSE(reader.broken());
+    ASSERT_EQ(again, stream) << piece;
+  }
+}
+
+TEST(ControlMessage, MembersAreReadBack) {
+  FrameReader reader(FrameReader::kFromMember);
+  const auto bytes = encode(Introduction{member_of(5), 8, 1234, "tcp"});
+  reader.feed(bytes);
+  const auto message = reader.next();
+  ASSERT_TRUE(message && std::holds_alternative<Introduction>(*message));
+  const auto& introduction = std::get<Introduction>(*message);
+  EXPECT_EQ(introduction.size, 8);
+  EXPECT_EQ(introduction.timeout_ms, 1234);
+  EXPECT_EQ(introduction.transport, "tcp");
+  EXPECT_EQ(introduction.member.rank, 5);
+  EXPECT_EQ(introduction.member.host_id, "boot/1");
+  EXPECT_EQ(introduction.member.address, "10.0.0.5");
+  EXPECT_EQ(introduction.member.port, 4711);
+  EXPECT_EQ(introduction.member.local_name, "tutti-x");
+  EXPECT_EQ(introduction.member.pid, 1005);
+  EXPECT_EQ(introduction.member.processors, std::string("\x03\0\x01", 3));
+  EXPECT_EQ(introduction.member.share, 4);
+}
+
+TEST(ControlMessage, AFrameThatIsTooLongIsRefusedBeforeItIsHere) {
+  FrameReader reader(100);
+  const std::byte length[] = {std::byte{101}, std::byte{0}, std::byte{0}, std::byte{0}};
+  reader.feed(length);
+  EXPECT_FALSE(reader.next());
+  EXPECT_TRUE(reader.broken());
+}
+
+TEST(ControlMessage, ShortenedAndLengthenedFramesAreRefused) {
+  for (const auto& message : one_of_each()) {
+    for (const int change : {-1, 1}) {
+      auto bytes = encode(message);
+      if (change < 0 && bytes.size() == 5) continue;  // without its kind it is an empty frame: below
+      bytes.resize(bytes.size() + static_cast<std::size_t>(change));
+      const auto length = static_cast<std::uint32_t>(bytes.size() - 4);
+      for (int i = 0; i < 4; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<std::byte>(length >> (8 * i));
+      FrameReader reader(FrameReader::kFromMember);
+      reader.feed(bytes);
+      EXPECT_FALSE(reader.next());
+      EXPECT_TRUE(reader.broken()) << message.index() << " " << change;
+    }
+  }
+  FrameReader empty(FrameReader::kFromMember);
+  empty.feed(std::vector<std::byte>(4));
+  EXPECT_FALSE(empty.next());
+  EXPECT_TRUE(empty.broken());
+}
+
+TEST(ControlMessage, DamagedBytesNeverDoWorseThanBreakTheStream) {
+  std::mt19937 random(4);
+  const auto messages = one_of_each();
+  for (int round = 0; round < 20'000; ++round) {
+    auto bytes = encode(messages[random() % messages.size()]);
+    for (unsigned i = 0; i <= random() % 4; ++i) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    FrameReader reader(FrameReader::kFromMember);
+    reader.feed(bytes);
+    for (int i = 0; i < 100 && reader.next(); ++i) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::runtime

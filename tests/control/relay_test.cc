@@ -1,0 +1,269 @@
+#include "control/relay.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using Kind = Notice::Kind;
+
+const Pace kPace{milliseconds(1000), milliseconds(15'000)};
+const Clock::time_point kStart{};
+
+Clock::time_point at(int ms) { return kStart + milliseconds(ms); }
+
+// The notices about `peer` of kind `kind` among what is to be sent, as the list of receivers.
+std::vector<int> told(Relay& relay, Kind kind, int peer) {
+  std::vector<int> ranks;
+  for (const auto& out : relay.take_outgoing())
+    if (const auto* notice = std::get_if<Notice>(&out.message); notice && notice->kind == kind && notice->peer == peer)
+      ranks.push_back(out.rank);
+  return ranks;
+}
+
+TEST(Relay, ADeathIsToldToEveryOther) {
+  Relay relay(4, kPace, kStart);
+  relay.closed(2, "reset");
+  EXPECT_EQ(told(relay, Kind::lost, 2), (std::vector{0, 1, 3}));
+  EXPECT_FALSE(relay.is_present(2));
+  relay.closed(2, "again");
+  EXPECT_TRUE(relay.take_outgoing().empty());
+}
+
+TEST(Relay, AGoodbyeIsNoDeath) {
+  Relay relay(3, kPace, kStart);
+  relay.received(1, Goodbye{}, at(1));
+  EXPECT_EQ(told(relay, Kind::left, 1), (std::vector{0, 2}));
+  relay.closed(1, "closed");
+  EXPECT_TRUE(relay.take_outgoing().empty());
+  EXPECT_FALSE(relay.is_present(1));
+  EXPECT_TRUE(relay.is_present(2));
+}
+
+TEST(Relay, PoisonReachesEveryOtherAndSaysWhoSentIt) {
+  Relay relay(3, kPace, kStart);
+  Notice poison;
+  poison.kind = Kind::poisoned;
+  poison.peer = 0;  // whatever it claims
+  poison.communicator = 5;
+  poison.message = "why";
+  relay.received(1, poison, at(1));
+  const auto out = relay.take_outgoing();
+  ASSERT_EQ(out.size(), 2u);
+  for (const auto& o : out) {
+    const auto& notice = std::get<Notice>(o.message);
+    EXPECT_NE(o.rank, 1);
+    EXPECT_EQ(notice.peer, 1);
+    EXPECT_EQ(notice.communicator, 5u);
+    EXPECT_EQ(notice.message, "why");
+  }
+}
+
+TEST(Relay, AMemberCannotReportTheDeathOfAnother) {
+  Relay relay(3, kPace, kStart);
+  Notice lie;
+  lie.kind = Kind::lost;
+  lie.peer = 2;
+  relay.received(1, lie, at(1));
+  EXPECT_TRUE(relay.take_outgoing().empty());
+  EXPECT_TRUE(relay.is_present(2));
+}
+
+TEST(Relay, ProbesAndAnswersFindTheirWayAndOthersAreDropped) {
+  Relay relay(3, kPace, kStart);
+  relay.received(1, Probe{0, 2, 9, 7}, at(1));
+  auto out = relay.take_outgoing();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].rank, 2);
+  EXPECT_EQ(std::get<Probe>(out[0].message).from, 1);
+  Answer answer;
+  answer.to = 1;
+  answer.notice.sequence = 7;
+  relay.received(2, answer, at(2));
+  out = relay.take_outgoing();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].rank, 1);
+  EXPECT_EQ(std::get<Notice>(out[0].message).kind, Kind::answer);
+  EXPECT_EQ(std::get<Notice>(out[0].message).peer, 2);
+  for (int nobody : {-1, 3, 1000}) {
+    relay.received(1, Probe{1, nobody, 9, 7}, at(3));
+    answer.to = nobody;
+    relay.received(2, answer, at(3));
+  }
+  relay.closed(2, "");
+  relay.take_outgoing();
+  relay.received(1, Probe{1, 2, 9, 7}, at(4));
+  EXPECT_TRUE(relay.take_outgoing().empty());
+}
+
+TEST(Relay, SilenceIsADeathOnlyAfterItsTime) {
+  Relay relay(3, kPace, kStart);
+  for (int s = 1; s <= 15; ++s) {
+    relay.received(1, Ping{}, at(1000 * s));
+    relay.tick(at(1000 * s));
+    ASSERT_TRUE(told(relay, Kind::lost, 2).empty()) << s;
+  }
+  relay.tick(at(15'500));
+  EXPECT_EQ(told(relay, Kind::lost, 2), (std::vector{0, 1}));
+  EXPECT_TRUE(relay.is_present(1));
+}
+
+TEST(Relay, AHubThatSleptBlamesNobody) {
+  Relay relay(3, kPace, kStart);
+  relay.tick(at(1000));
+  relay.tick(at(100'000));
+  EXPECT_TRUE(told(relay, Kind::lost, 1).empty());
+  EXPECT_TRUE(relay.is_present(1) && relay.is_present(2));
+}
+
+Farewell farewell_of(std::uint64_t communicator, std::uint32_t calls, std::uint64_t digest) {
+  return {communicator, 0, 3, {calls, digest, Tag{{calls, digest}}}};
+}
+
+// What the relay answers to `rank`, who says this.
+Notice answer_to(Relay& relay, int rank, const Farewell& farewell) {
+  relay.received(rank, farewell, at(1));
+  const auto out = relay.take_outgoing();
+  EXPECT_EQ(out.size(), 1u);
+  EXPECT_EQ(out.at(0).rank, rank);
+  return std::get<Notice>(out.at(0).message);
+}
+
+TEST(Relay, AFarewellIsHeldAgainstTheFirst) {
+  Relay relay(4, kPace, kStart);
+  EXPECT_EQ(answer_to(relay, 2, farewell_of(9, 5, 50)).kind, Kind::agreed);
+  EXPECT_EQ(answer_to(relay, 3, farewell_of(8, 6, 60)).kind, Kind::agreed);  // of another communicator
+  EXPECT_EQ(answer_to(relay, 0, farewell_of(9, 5, 50)).kind, Kind::agreed);
+  const Notice notice = answer_to(relay, 1, farewell_of(9, 5, 51));
+  EXPECT_EQ(notice.kind, Kind::differed);
+  EXPECT_EQ(notice.peer, 2);
+  EXPECT_EQ(notice.communicator, 9u);
+  EXPECT_EQ(notice.sequence, 5u);
+  EXPECT_EQ(notice.last, (Tag{{5, 50}}));
+  // All three ranks of it have left: the number may stand for another communicator now.
+  EXPECT_EQ(answer_to(relay, 1, farewell_of(9, 1, 10)).kind, Kind::agreed);
+}
+
+TEST(Relay, RankZeroHandsFarewellsOnWhenItLeaves) {
+  Relay relay(3, kPace, kStart);
+  answer_to(relay, 0, farewell_of(9, 5, 50));
+  relay.received(0, Goodbye{}, at(1));
+  const auto out = relay.take_outgoing();
+  ASSERT_EQ(out.size(), 4u);  // to each the farewell, then that rank 0 has left
+  for (int i : {0, 1}) EXPECT_EQ(std::get<Farewell>(out[i].message).account.digest, 50u);
+  for (int i : {2, 3}) EXPECT_EQ(std::get<Notice>(out[i].message).kind, Kind::left);
+
+  Seat seat(1, 3, kPace, kStart);
+  seat.say_farewell(farewell_of(9, 5, 51));  // on its way to the hub, which answers no more
+  ASSERT_EQ(seat.take_outgoing().size(), 1u);
+  seat.received(out[0].message, at(2));
+  seat.received(out[2].message, at(2));
+  ASSERT_EQ(seat.take_notices().size(), 1u);
+  seat.closed("closed");
+  auto notices = seat.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].kind, Kind::differed);
+  EXPECT_EQ(notices[0].peer, 0);
+  seat.say_farewell(farewell_of(7, 1, 10));  // of which nothing is known
+  notices = seat.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].kind, Kind::agreed);
+  EXPECT_TRUE(seat.take_outgoing().empty());
+}
+
+TEST(Seat, AnswersPingsAndProbes) {
+  Seat seat(1, 3, kPace, kStart);
+  auto history = std::make_shared<CallHistory>();
+  const auto enter = [&](std::uint32_t sequence) {
+    history->begins(sequence, Tag{{10 * sequence, 10 * sequence + 1}});
+    history->entered(sequence);
+  };
+  enter(6);
+  history->completed(6);
+  enter(7);
+  seat.publish(9, history);
+  seat.received(Ping{}, at(1));
+  EXPECT_TRUE(std::holds_alternative<Ping>(seat.take_outgoing().at(0)));
+  const auto answer_to = [&](std::uint64_t communicator, std::uint32_t sequence) {
+    seat.received(Probe{2, 1, communicator, sequence}, at(2));
+    const auto out = seat.take_outgoing();
+    EXPECT_EQ(std::get<Answer>(out.at(0)).to, 2);
+    return std::get<Answer>(out.at(0)).notice;
+  };
+  EXPECT_TRUE(answer_to(9, 7).entered);
+  EXPECT_EQ(answer_to(9, 7).call, (Tag{{7ull << 32 | 70, 71}}));
+  EXPECT_EQ(answer_to(9, 7).last, (Tag{{6ull << 32 | 60, 61}}));
+  EXPECT_FALSE(answer_to(9, 8).entered);
+  EXPECT_EQ(answer_to(9, 8).sequence, 8u);
+  EXPECT_FALSE(answer_to(10, 7).entered);
+  for (std::uint32_t s = 8; s < 40; ++s) enter(s);
+  EXPECT_TRUE(answer_to(9, 7).entered);  // too long ago to say which
+  EXPECT_EQ(answer_to(9, 7).call, Tag{});
+  EXPECT_FALSE(answer_to(9, 7).has_left);
+  seat.unpublish(9);
+  EXPECT_TRUE(answer_to(9, 39).entered);
+  EXPECT_TRUE(answer_to(9, 39).has_left);
+  EXPECT_FALSE(answer_to(9, 40).entered);
+}
+
+TEST(Seat, RemembersTheCommunicatorsThatItHasLeftLately) {
+  Seat seat(1, 3, kPace, kStart);
+  for (std::uint64_t communicator = 1; communicator <= 300; ++communicator) {
+    seat.publish(communicator, std::make_shared<CallHistory>());
+    seat.unpublish(communicator);
+  }
+  const auto has_left = [&](std::uint64_t communicator) {
+    seat.received(Probe{2, 1, communicator, 1}, at(1));
+    return std::get<Answer>(seat.take_outgoing().at(0)).notice.has_left;
+  };
+  EXPECT_TRUE(has_left(300));
+  EXPECT_TRUE(has_left(200));
+  EXPECT_FALSE(has_left(1));
+}
+
+TEST(Seat, HearsOfEachEndOnce) {
+  Seat seat(1, 3, kPace, kStart);
+  Notice notice;
+  notice.kind = Kind::left;
+  notice.peer = 2;
+  seat.received(notice, at(1));
+  notice.kind = Kind::lost;
+  seat.received(notice, at(2));
+  notice.peer = 99;
+  seat.received(notice, at(2));
+  const auto notices = seat.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].kind, Kind::left);
+  EXPECT_TRUE(seat.is_gone(2));
+}
+
+TEST(Seat, TheHubsEndIsADeathUnlessItLeft) {
+  Seat seat(1, 3, kPace, kStart);
+  seat.closed("reset");
+  const auto notices = seat.take_notices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].kind, Kind::lost);
+  EXPECT_EQ(notices[0].peer, 0);
+
+  Seat other(1, 3, kPace, kStart);
+  Notice left;
+  left.kind = Kind::left;
+  left.peer = 0;
+  other.received(left, at(1));
+  other.closed("closed");
+  EXPECT_EQ(other.take_notices().size(), 1u);
+}
+
+TEST(Seat, ASilentHubIsLostButNotByASleeper) {
+  Seat seat(1, 3, kPace, kStart);
+  for (int s = 1; s <= 15; ++s) seat.tick(at(1000 * s));
+  EXPECT_TRUE(seat.take_notices().empty());
+  seat.tick(at(100'000));
+  EXPECT_TRUE(seat.take_notices().empty());
+  for (int s = 101; s <= 116; ++s) seat.tick(at(1000 * s));
+  EXPECT_EQ(seat.take_notices().size(), 1u);
+}
+
+}  // namespace
+}  // namespace tutti::runtime

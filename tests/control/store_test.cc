@@ -1,0 +1,70 @@
+// One join after another through a store.
+#include "tutti/store.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "control/control_ranks.h"
+
+namespace tutti::runtime {
+namespace {
+
+using namespace testing_ranks;
+
+// What each process has of a store that is elsewhere.
+class Handle final : public Store {
+ public:
+  explicit Handle(Store& store) : store_(store) {}
+  void set(const std::string& key, const std::string& value) override { store_.set(key, value); }
+  std::string get(const std::string& key, milliseconds timeout) override { return store_.get(key, timeout); }
+
+ private:
+  Store& store_;
+};
+
+// Rank 0 comes last, so that the others look for what it says while only an earlier join has said it.
+std::vector<Outcome> join_rank_0_last(const std::vector<Settings>& settings, const std::vector<Store*>& stores) {
+  std::vector<Outcome> outcomes(settings.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = settings.size(); rank-- > 0;) {
+    if (rank == 0) std::this_thread::sleep_for(milliseconds(50));
+    threads.emplace_back([&, rank] { outcomes[rank] = join(settings[rank], stores[rank]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+std::vector<Settings> quick_job() {
+  auto settings = job(3);
+  for (Settings& s : settings) s.join_timeout = milliseconds(5000);
+  return settings;
+}
+
+TEST(ControlStore, ServesOneJoinAfterAnother) {
+  for (const bool of_threads : {true, false}) {
+    const auto store = make_memory_store();
+    std::deque<Handle> handles;
+    std::vector<Store*> stores;
+    for (int rank = 0; rank < 3; ++rank) stores.push_back(of_threads ? store.get() : &handles.emplace_back(*store));
+    for (int round = 0; round < 3; ++round) {
+      auto ranks = join_rank_0_last(quick_job(), stores);
+      for (const Outcome& rank : ranks) ASSERT_TRUE(rank.control) << rank.message();
+      leave_all(ranks);
+    }
+  }
+}
+
+TEST(ControlStore, ServesAJoinAfterOneThatFailed) {
+  const auto store = make_memory_store();
+  const std::vector<Store*> stores(3, store.get());
+  auto wrong = quick_job();
+  wrong[2].size = 4;
+  for (const Outcome& rank : join_rank_0_last(wrong, stores)) EXPECT_TRUE(rank.error);
+  auto ranks = join_rank_0_last(quick_job(), stores);
+  for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
+  leave_all(ranks);
+}
+
+}  // namespace
+}  // namespace tutti::runtime

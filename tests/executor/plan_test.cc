@@ -1,0 +1,132 @@
+#include "executor/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tutti/error.h"
+
+namespace tutti::runtime {
+namespace {
+
+std::unique_ptr<Plan> plan_of(Collective collective, Algorithm algorithm, std::uint64_t count, int rank,
+                              const Layout& layout, DType dtype = DType::float32) {
+  const Call call{.collective = collective, .dtype = dtype, .op = Op::sum, .count = count};
+  return make_plan(call, *find_algorithm(collective, algorithm), rank, layout);
+}
+
+std::vector<PlanStep> steps_of(const Plan& plan, StepKind kind) {
+  std::vector<PlanStep> found;
+  std::ranges::copy_if(plan.steps, std::back_inserter(found), [&](const PlanStep& step) { return step.kind == kind; });
+  return found;
+}
+
+TEST(MakePlan, TwoShotStoresItsResultForAllPeersInOnePass) {
+  for (const int ranks : {2, 3, 8}) {
+    const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, 1000, 1, Layout::of(ranks));
+    const auto reduces = steps_of(*plan, StepKind::reduce);
+    ASSERT_EQ(reduces.size(), 1u);
+    EXPECT_EQ(reduces[0].pushes, static_cast<std::uint32_t>(ranks - 1));
+    EXPECT_EQ(plan->most_pushes, reduces[0].pushes);
+    EXPECT_EQ(plan->most_sources, static_cast<std::size_t>(ranks));
+    EXPECT_EQ(std::ranges::count_if(plan->steps, [](const PlanStep& step) { return step.fused; }), ranks - 1);
+    EXPECT_EQ(plan->scratch_bytes, 0u);
+    EXPECT_EQ(plan->steps.front().kind, StepKind::receive);
+    EXPECT_EQ(plan->steps.front().message, 1u) << "the peer's input comes first, and is viewed";
+  }
+}
+
+TEST(MakePlan, ACopyStoresWhatIsSentOfItsSourceToAllPeers) {
+  const auto plan = plan_of(Collective::all_gather, Algorithm::one_shot, 1000, 1, Layout::of(3));
+  const auto reduces = steps_of(*plan, StepKind::reduce);
+  ASSERT_EQ(reduces.size(), 1u);
+  EXPECT_EQ(reduces[0].pushes, 2u);
+  EXPECT_TRUE(reduces[0].sends_source);
+  for (const PlanStep& send : steps_of(*plan, StepKind::send)) EXPECT_EQ(send.space, Space::input);
+}
+
+// Of a message that the cache does not keep.
+TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
+  const auto past_cache = [](Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,
+                             StepKind kind) {
+    const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = 1000};
+    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, cache_bytes);
+    const auto steps = steps_of(*plan, kind);
+    return std::ranges::count_if(steps, [](const PlanStep& step) { return step.past_cache; }) * 10 +
+           static_cast<std::ptrdiff_t>(steps.size());
+  };
+  constexpr std::size_t kLarge = 1 << 20, kSmall = 4096;
+  const auto receive = StepKind::receive, reduce = StepKind::reduce;
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kLarge, receive), 1);
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kSmall, receive), 11);
+  EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 1, kSmall, receive), 1) << "it is sent on";
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, kSmall, receive), 22);
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, kSmall, reduce), 11) << "the source is sent";
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::ring, 1, kSmall, receive), 12) << "one is sent on";
+  EXPECT_EQ(past_cache(Collective::all_reduce, Algorithm::two_shot, 1, kSmall, reduce), 11);
+}
+
+TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    const auto plan = plan_of(Collective::all_reduce, Algorithm::one_shot, 10, 1, Layout::of(3), dtype);
+    const auto reduces = steps_of(*plan, StepKind::reduce);
+    ASSERT_EQ(reduces.size(), 2u);
+    ASSERT_NE(reduces[0].finisher, 0u);
+    EXPECT_EQ(plan->steps[reduces[0].finisher].reduction, reduces[1].reduction);
+    EXPECT_EQ(plan->steps[reduces[0].finisher].space, Space::output);
+    EXPECT_EQ(plan->reductions.size(), 3u) << "the sum, the sum finished, and the copy that finishes";
+    EXPECT_EQ(reduces[1].finisher, 0u);
+  }
+}
+
+TEST(MakePlan, WhatIsSentOnIsNotFinishedEarly) {
+  const auto plan = plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 10, 1, Layout::of(4));
+  const auto reduces = steps_of(*plan, StepKind::reduce);
+  ASSERT_GE(reduces.size(), 2u);
+  EXPECT_EQ(reduces[0].finisher, 0u);
+}
+
+TEST(MakePlan, SlicesCoverTheMessageOnceWhateverItsCount) {
+  for (const std::uint64_t count : {0, 1, 2, 3, 15, 16, 17, 1000, 1001}) {
+    std::size_t bytes = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, count, rank, Layout::of(3));
+      const PlanStep reduce = steps_of(*plan, StepKind::reduce).front();
+      EXPECT_EQ(reduce.offset, bytes) << "rank " << rank << ", " << count << " elements";
+      bytes += reduce.bytes;
+    }
+    EXPECT_EQ(bytes, count * sizeof(float));
+  }
+}
+
+TEST(MakePlan, TheOwnPartOfAHalfStartsWhereTheCallersBufferDoes) {
+  const auto gather = plan_of(Collective::all_gather, Algorithm::one_shot, 10, 2, Layout::of(4));
+  EXPECT_EQ(gather->input_bias, 2 * 10 * sizeof(float));
+  EXPECT_EQ(gather->output_bias, 0u);
+  const auto scatter = plan_of(Collective::reduce_scatter, Algorithm::one_shot, 10, 2, Layout::of(4));
+  EXPECT_EQ(scatter->output_bias, 2 * 10 * sizeof(float));
+  EXPECT_EQ(scatter->input_bias, 0u);
+}
+
+TEST(MakePlan, PartialResultsOfSmallTypesHaveRoomInTheAccumulationType) {
+  const auto plan =
+      plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 1000, 0, Layout::of(4), DType::bfloat16);
+  EXPECT_GE(plan->scratch_bytes, 1000 * sizeof(float));
+  for (const PlanStep& send : steps_of(*plan, StepKind::send))
+    EXPECT_EQ(send.bytes, 1000 * (send.space == Space::scratch ? 4u : 2u));
+}
+
+TEST(MakePlan, TwoMessagesOfOnePeerInOneStepAreRefusedInWords) {
+  Layout layout = Layout::of(3);
+  layout.first_leaf = {0, 1, 3, 4};  // ((01)(23)): rank 1's two leaves are no node
+  try {
+    plan_of(Collective::all_reduce, Algorithm::one_shot, 8, 0, layout);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find("two messages of rank 1"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tutti::runtime

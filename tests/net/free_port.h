@@ -1,0 +1,13 @@
+// Where a job of a test meets.
+#pragma once
+
+#include <cstdint>
+
+#include "net/socket.h"
+
+namespace tutti {
+
+// A port of the loopback that nobody listened at a moment ago.
+inline std::uint16_t free_port() { return runtime::own_end(runtime::listen_in(runtime::loopback(), 0, 0).fd()).port(); }
+
+}  // namespace tutti

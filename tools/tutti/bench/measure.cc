@@ -1,0 +1,194 @@
+#include "bench/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "bench/limit.h"
+#include "collectives/catalogue.h"
+#include "executor/meeting.h"
+#include "selection/choose_text.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
+
+bool reduces(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+}
+
+}  // namespace
+
+double slowest_us(Communicator& world, const std::vector<double>& rounds) {
+  std::vector<double> all(rounds.size() * static_cast<std::size_t>(world.size())), slowest(rounds.size());
+  world.all_gather(rounds.data(), all.data(), rounds.size(), DType::float64);
+  for (std::size_t at = 0; at < all.size(); ++at)
+    slowest[at % rounds.size()] = std::max(slowest[at % rounds.size()], all[at]);
+  return median(slowest);
+}
+
+Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count, std::optional<int> device)
+    : world_(world),
+      options_(options),
+      expectation_(options, world.size()),
+      table_(runtime::hash_of(runtime::parse_table(world.table(), "the table"))),
+      buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()),
+               options.symmetric, device) {}
+
+void Bench::aim_at(std::size_t count) {
+  const std::size_t bytes = count * size_of(options_.dtype), own = bytes * static_cast<std::size_t>(world_.rank());
+  count_ = count;
+  out_count_ = options_.collective == Collective::all_gather ? count * static_cast<std::size_t>(world_.size()) : count;
+  in_ = buffers_.data(0);
+  out_ = buffers_.data(options_.in_place ? 0 : 1);
+  if (options_.collective == Collective::broadcast) out_ = in_;  // has no other form
+  if (options_.in_place && options_.collective == Collective::reduce_scatter) out_ += own;
+  if (options_.in_place && options_.collective == Collective::all_gather) in_ += own;
+}
+
+void Bench::prepare() {
+  const std::size_t element = size_of(options_.dtype);
+  std::memset(buffers_.stage(out_), 0xa5, out_count_ * element);
+  buffers_.put(out_, out_count_ * element);
+  if (options_.collective == Collective::broadcast && world_.rank() != options_.root) return;
+  const bool scatters = options_.collective == Collective::reduce_scatter;
+  const std::size_t in_count = scatters ? count_ * static_cast<std::size_t>(world_.size()) : count_;
+  write_input(buffers_.stage(in_), 0, in_count, options_.dtype, world_.rank());
+  buffers_.put(in_, in_count * element);
+}
+
+void Bench::call() {
+  const auto& [dtype, op, root] = std::tie(options_.dtype, options_.op, options_.root);
+  const CallOptions how{.algorithm = options_.algorithm, .order = options_.order};
+  const bool async = options_.async;
+  switch (options_.collective) {
+    case Collective::all_reduce:
+      async ? world_.start_all_reduce(in_, out_, count_, dtype, op, how).wait()
+            : world_.all_reduce(in_, out_, count_, dtype, op, how);
+      break;
+    case Collective::reduce_scatter:
+      async ? world_.start_reduce_scatter(in_, out_, count_, dtype, op, how).wait()
+            : world_.reduce_scatter(in_, out_, count_, dtype, op, how);
+      break;
+    case Collective::all_gather:
+      async ? world_.start_all_gather(in_, out_, count_, dtype, how).wait()
+            : world_.all_gather(in_, out_, count_, dtype, how);
+      break;
+    case Collective::broadcast:
+      async ? world_.start_broadcast(out_, count_, dtype, root, how).wait()
+            : world_.broadcast(out_, count_, dtype, root, how);
+      break;
+    case Collective::barrier: async ? world_.start_barrier(how).wait() : world_.barrier(how); break;
+  }
+}
+
+BenchRow Bench::measure(std::size_t count) {
+  aim_at(count);
+  BenchRow row;
+  row.algorithm = options_.algorithm != Algorithm::automatic
+                      ? options_.algorithm
+                      : world_.choose(options_.collective, count, options_.dtype, options_.order);
+  row.table = table_;
+  row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
+  // As the library does what lies on one device (docs/design.md, "Device memory in collectives").
+  row.one_kernel = is_on_one_gpu(options_) && world_.size() <= runtime::kMostGuests && row.bytes > 0 &&
+                   find_algorithm(options_.collective, row.algorithm)->canonical;
+  if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
+  prepare();
+  call();
+  check(row);
+
+  const std::size_t calls = calls_a_round();
+  prepare();
+  time_round(calls);  // warms caches and page tables
+  std::vector<double> mine;
+  for (int round = 0; round < options_.rounds; ++round) mine.push_back(time_round(calls));
+  if (repeatable()) check(row);
+
+  row.us = slowest_us(world_, mine);
+  return row;
+}
+
+void Bench::check(BenchRow& row) {
+  if (options_.collective == Collective::barrier) {
+    if (options_.ranks) row.wrong = row.wrong.value_or(0) + late_barriers();
+    return;
+  }
+  const std::size_t out_bytes = out_count_ * size_of(options_.dtype);
+  const std::byte* const out = buffers_.get(out_, out_bytes);
+  const std::uint64_t wrong = expectation_.count_wrong(out, count_, world_.rank(), order_);
+  const std::vector<std::uint64_t> all = gather<std::uint64_t>({digest(out, out_bytes), wrong});
+  std::vector<std::uint64_t> hashes;
+  for (std::size_t at = 0; at < all.size(); at += 2) {
+    hashes.push_back(all[at]);
+    row.wrong = row.wrong.value_or(0) + all[at + 1];
+  }
+  const bool agreed = std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes.front(); });
+  row.hash = agreed ? hashes.front() : digest(hashes.data(), hashes.size() * sizeof hashes.front());
+}
+
+// Barriers that let some rank go before the last one had entered. Each rank is the last one once. Needs a clock that
+// all ranks share: one host.
+std::uint64_t Bench::late_barriers() {
+  std::uint64_t early = 0;
+  for (int last = 0; last < world_.size(); ++last) {
+    if (world_.rank() == last) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const double entered = now_us();
+    call();
+    const std::vector<double> all = gather<double>({entered, now_us()});
+    double last_entry = 0;
+    for (std::size_t at = 0; at < all.size(); at += 2) last_entry = std::max(last_entry, all[at]);
+    for (std::size_t at = 1; at < all.size(); at += 2) early += all[at] < last_entry;
+  }
+  return early;
+}
+
+// As many as the loops of the limit make for such a size, but no more than fit the time of a round.
+std::size_t Bench::calls_a_round() {
+  if (options_.iterations > 0) return static_cast<std::size_t>(options_.iterations);
+  const double work =
+      static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
+      world_.size();
+  const std::size_t most = calls_to_time(work, world_.size());
+  constexpr std::size_t kTrial = 3;
+  const double start = now_us();
+  time_round(kTrial);
+  world_.barrier();  // the root of a broadcast is done long before the others
+  const double fitting = kRoundUs * kTrial / (now_us() - start);
+  std::uint64_t calls = std::clamp(static_cast<std::size_t>(fitting), kTrial, std::max(most, kTrial));
+  world_.broadcast(std::span(&calls, 1), 0);  // the ranks' clocks differ
+  return calls;
+}
+
+// Mean microseconds of a call on this rank.
+double Bench::time_round(std::size_t calls) {
+  world_.barrier();
+  double us = 0;
+  if (!options_.touch) {
+    const double start = now_us();
+    for (std::size_t i = 0; i < calls; ++i) call();
+    us = now_us() - start;
+  } else {
+    for (std::size_t i = 0; i < calls; ++i) {
+      prepare();
+      world_.barrier();
+      const double start = now_us();
+      call();
+      us += now_us() - start;
+    }
+  }
+  return us / static_cast<double>(calls);
+}
+
+bool Bench::repeatable() const { return !options_.in_place || options_.touch || !reduces(options_.collective); }
+
+template <class T>
+std::vector<T> Bench::gather(const std::vector<T>& mine) {
+  std::vector<T> all(mine.size() * static_cast<std::size_t>(world_.size()));
+  world_.all_gather(mine.data(), all.data(), mine.size(), dtype_of<T>);
+  return all;
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,52 @@
+#include "bench/row_limit.h"
+
+#include <fmt/format.h>
+
+namespace tutti::tools {
+
+namespace {
+
+bool has_loops(const BenchOptions& options, int ranks) {
+  if (!options.ranks || is_on_one_gpu(options) || options.transport == "verbs") return false;
+  return options.transport != "tcp" || ranks == 2;
+}
+
+std::string transport_words(const BenchOptions& options, int ranks) {
+  if (!options.ranks) return "none, for ranks that a launcher placed; with -n they are started here and it is measured";
+  if (options.transport == "tcp") {
+    return ranks == 2 ? "two processes that only send and receive over one loopback connection, measured in turn"
+                      : "none over tcp but for 2 ranks";
+  }
+  if (options.transport == "verbs") return "none over verbs: measure it with perftest's ib_write_lat and ib_write_bw";
+  const bool reduces = options.collective == Collective::all_reduce || options.collective == Collective::reduce_scatter;
+  const bool as_float = reduces && options.dtype != DType::float32;
+  return fmt::format("plain loops of {} process{} over one mapping{}, measured in turn with each size", ranks,
+                     ranks == 1 ? "" : "es", as_float ? ", adding float32" : "");
+}
+
+}  // namespace
+
+std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, std::size_t max_bytes) {
+  if (!has_loops(options, ranks)) return nullptr;
+  if (options.transport == "tcp") return tcp_loops(options.collective, max_bytes);
+  return shm_loops(options.collective, ranks, max_bytes);
+}
+
+std::string limit_words(const BenchOptions& options, int ranks) {
+  if (options.device != "cuda") return transport_words(options, ranks);
+  if (options.collective == Collective::barrier)
+    return is_on_one_gpu(options) ? "none: a barrier has no bytes" : transport_words(options, ranks);
+  if (is_on_one_gpu(options)) {
+    return "copies within the GPU's memory (cudaMemcpyAsync), by its clock, measured in turn with each size, that "
+           "read\n"
+           "#        and write in all as many bytes as the ranks' inputs, each read once, and outputs, each written "
+           "once";
+  }
+  const std::string copies =
+      "copies of what each rank reads and writes, from its GPU to pinned memory and back at once";
+  if (has_loops(options, ranks))
+    return fmt::format("the slower of {}\n#        and {}", transport_words(options, ranks), copies);
+  return fmt::format("{};\n#        of the transport: {}", copies, transport_words(options, ranks));
+}
+
+}  // namespace tutti::tools

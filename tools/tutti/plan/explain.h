@@ -1,0 +1,17 @@
+// tutti plan --explain: which algorithm a table picks, by which rule, and what each would cost.
+#pragma once
+
+#include <string>
+
+#include "plan/candidates.h"
+#include "selection/choose.h"
+
+namespace tutti::tools {
+
+// In words. name: of the table, for people.
+std::string explain(const Question& question, const runtime::ChoiceTable& table, const std::string& name);
+
+// One JSON object a line: every algorithm, then the choice.
+std::string explain_json(const Question& question, const runtime::ChoiceTable& table);
+
+}  // namespace tutti::tools

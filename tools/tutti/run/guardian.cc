@@ -1,0 +1,58 @@
+#include "run/guardian.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <vector>
+
+#include "command.h"
+#include "run/attempt.h"
+#include "run/descendants.h"
+#include "run/rank_output.h"
+#include "run/rank_reports.h"
+
+namespace tutti::tools {
+namespace {
+
+int signals_of(const sigset_t& awaited) {
+  const int signals = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals >= 0) return signals;
+  throw std::runtime_error(fmt::format("cannot watch the ranks: {}; raise ulimit -n", strerror(errno)));
+}
+
+int attempt_all(const Guardian& guardian) {
+  for (int restarts = 0;; ++restarts) {
+    Attempt attempt(guardian);
+    const int status = attempt.run();
+    if (status == 0 || attempt.interrupted() || restarts == guardian.job.max_restarts) return status;
+    guardian.output.say(fmt::format("starting all ranks again ({} of {})", restarts + 1, guardian.job.max_restarts));
+  }
+}
+
+}  // namespace
+
+int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaited, const sigset_t& mask) try {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const sighandler_t on_broken_pipe = ::signal(SIGPIPE, SIG_IGN);
+  RankOutput output(job.name, job.tag);
+  const RankReports reports(plan.reports);
+  if (!reports) {
+    throw std::runtime_error(
+        fmt::format("cannot make a socket for what ranks report: {}; raise ulimit -n", strerror(errno)));
+  }
+  return attempt_all({job, plan, mask, launcher, signals_of(awaited), on_broken_pipe, output, reports});
+} catch (const std::exception& error) {
+  end_descendants();
+  const std::string line = fmt::format("{}: {}\n", job.name, in_words(error));
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  return 1;
+}
+
+}  // namespace tutti::tools
