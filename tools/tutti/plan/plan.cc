@@ -24,7 +24,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr int kMostRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
+constexpr int kMostPlannedRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
 constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
@@ -101,7 +101,8 @@ Layout layout_of(const PlanOptions& options) {
   if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
   if (options.hosts.size() > 1 && static_cast<int>(options.hosts.size()) != ranks)
     throw UsageError(fmt::format("--hosts says where {} ranks are, --leaves has {}", options.hosts.size(), ranks));
-  if (ranks > kMostRanks) throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostRanks));
+  if (ranks > kMostPlannedRanks)
+    throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostPlannedRanks));
   Layout layout = Layout::of(ranks);
   layout.host = hosts_by_rank(options, ranks);
   for (std::size_t rank = 0; rank < options.leaves.size(); ++rank)
@@ -283,7 +284,7 @@ Subcommand add_plan(CLI::App& app) {
       ->add_option("--hosts", options->hosts,
                    "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
       ->delimiter(',')
-      ->check(whole_number(0, kMostRanks));
+      ->check(whole_number(0, kMostPlannedRanks));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
   parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
       ->transform(CLI::AsSizeValue(false));
