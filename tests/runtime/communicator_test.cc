@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "brief.h"
 #include "collectives/catalogue.h"
 #include "cuda/memory.h"
 #include "runtime/ranks.h"
@@ -19,6 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Communicator, EveryTransport, testing::ValuesIn(kTransp
 
 std::vector<std::size_t> counts_for(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
+  if (kBrief) return {0, n + 1, 70'001};
   return {0, 1, n - 1, n, n + 1, 1000, 70'001};
 }
 
@@ -27,7 +29,8 @@ TEST_P(EveryTransport, AllReduceGivesTheCanonicalBitsByEveryAlgorithmThatKeepsTh
     Communicator::run_threads(
         ranks,
         [&](Communicator& world) {
-          for (const DType dtype : {DType::float32, DType::bfloat16, DType::int64})
+          for (const DType dtype :
+               kBrief ? std::vector{DType::bfloat16} : std::vector{DType::float32, DType::bfloat16, DType::int64})
             for (const std::size_t count : counts_for(ranks)) {
               const auto expected = expected_reduction(ranks, count, dtype, Op::avg);
               const auto mine = random_input(world.rank(), count, dtype);

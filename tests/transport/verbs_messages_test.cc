@@ -2,6 +2,7 @@
 // way changes, on devices with other limits.
 #include <random>
 
+#include "brief.h"
 #include "transport/verbs_ends.h"
 
 namespace tutti {
@@ -80,7 +81,8 @@ TEST_P(VerbsMessages, EverySizeArrivesWhicheverEndIsRegistered) {
     for (const bool in_registered : {false, true}) {
       for (const bool by_view : {false, true}) {
         for (const bool receive_first : {false, true}) {
-          for (const std::size_t bytes : sizes()) run({bytes}, out_registered, in_registered, by_view, receive_first);
+          if (!kBrief)
+            for (const std::size_t bytes : sizes()) run({bytes}, out_registered, in_registered, by_view, receive_first);
           run(sizes(), out_registered, in_registered, by_view, receive_first);
         }
       }

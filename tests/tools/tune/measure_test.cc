@@ -9,6 +9,7 @@
 namespace tutti::tools {
 namespace {
 
+#ifndef __SANITIZE_THREAD__  // minutes of the two threads of one pair, as in every call
 TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
   const std::string table = probe_table();
   EXPECT_EQ(to_text(runtime::parse_table(table, "the probe's table")), table);
@@ -28,6 +29,8 @@ TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
       },
       "shm");
 }
+
+#endif
 
 TEST(Measure, FiguresHaveThreeDigits) {
   EXPECT_EQ(in_three_digits(0), 0);

@@ -13,7 +13,7 @@ namespace {
 using runtime::HostCount;
 using runtime::Rule;
 
-constexpr std::size_t kLeastBytes = 8, kMostBytes = 32 << 20, kFactor = 4;
+constexpr std::size_t kLeastBytes = 8, kMostTunedBytes = 32 << 20, kFactor = 4;
 constexpr std::size_t kChunks[] = {0, 16 << 10, 1 << 20};  // first the default
 // What predictions are not sure of: for less, the choice of the built-in table stays, or that of the smaller size.
 constexpr double kWorthIt = 0.85, kWorthAnotherRule = 0.95;
@@ -106,7 +106,7 @@ std::vector<Step> steps_for(const Question& question, const CostModel& model) {
   Market market(question, model);
   std::vector<Step> steps;
   const bool sized = question.collective != Collective::barrier;
-  for (std::size_t bytes = sized ? kLeastBytes : 0; bytes <= kMostBytes; bytes *= kFactor) {
+  for (std::size_t bytes = sized ? kLeastBytes : 0; bytes <= kMostTunedBytes; bytes *= kFactor) {
     const std::vector<Choice> all = market.offers(bytes);
     const Step before = steps.empty() ? Step{} : steps.back();
     Step step{bytes, market.best_of(all, bytes, Order::canonical, before.canonical),
