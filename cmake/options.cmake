@@ -9,6 +9,9 @@ set(TUTTI_TOGETHER "" CACHE STRING "Compile several files as one: tests, or all.
 set_property(CACHE TUTTI_CUDA TUTTI_VERBS PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE TUTTI_TOGETHER PROPERTY STRINGS "" tests all)
 
+if(NOT TUTTI_TOGETHER MATCHES "^(|tests|all)$")
+  message(FATAL_ERROR "TUTTI_TOGETHER is empty, tests or all, not \"${TUTTI_TOGETHER}\".")
+endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
 if(TUTTI_TOGETHER STREQUAL "all")
   set(CMAKE_UNITY_BUILD ON)

@@ -42,10 +42,10 @@ if(TUTTI_CHECK_ALL)
   set(TUTTI_WHOLE_TIMEOUT 14400)
 endif()
 
-# How the code of tests is compiled. TUTTI_TEST_LAST: what has the last word, if a folder's tests want one.
+# How the code of tests is compiled.
 function(tutti_compile_as_test target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(${target} PRIVATE GTest::gtest tutti_build ${TUTTI_TEST_LAST})
+  target_link_libraries(${target} PRIVATE GTest::gtest tutti_build)
   target_compile_options(${target} PRIVATE ${TUTTI_TEST_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM ${TUTTI_TEST_HEADERS})
 endfunction()

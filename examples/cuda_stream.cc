@@ -1,4 +1,4 @@
-// An all-reduce between two operations of a CUDA stream. The host does not wait for it.
+// An all-reduce between two copies on a CUDA stream. The host waits once, for all three.
 #include <cuda_runtime_api.h>
 #include <tutti/communicator.h>
 

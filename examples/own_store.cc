@@ -2,13 +2,16 @@
 //   own_store RANK SIZE FOLDER      one process a rank; the folder is empty, and all can read and write it
 #include <tutti/communicator.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -19,7 +22,8 @@ class FolderStore : public tutti::Store {
   // Written aside and renamed: who finds the file finds all of it.
   void set(const std::string& key, const std::string& value) override {
     const std::filesystem::path file = file_of(key), aside = file.string() + ".new";
-    std::ofstream(aside, std::ios::binary) << value;
+    if (!(std::ofstream(aside, std::ios::binary) << value << std::flush))
+      throw std::runtime_error("cannot write " + aside.string());
     std::filesystem::rename(aside, file);
   }
 
@@ -59,7 +63,7 @@ int main(int argc, char** argv) {
     int value = world.rank() == 0 ? 42 : 0;
     world.broadcast(std::span(&value, 1), 0);
     std::printf("rank %d of %d has got %d\n", world.rank(), world.size(), value);
-  } catch (const tutti::Error& error) {
+  } catch (const std::exception& error) {  // tutti::Error, or what the store throws
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }

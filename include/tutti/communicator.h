@@ -63,7 +63,7 @@ struct CallOptions {
 };
 
 // A started operation. Movable; waits for the operation in its destructor: an error that nothing has thrown is
-// then said on stderr when the communicator is left.
+// then logged (Settings::log_sink) when the communicator is left.
 // Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned, and until its
 // stream, if it has one, has come past the call.
 class Work {
@@ -166,7 +166,7 @@ class Communicator {
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  // As finalize(), but does not wait for what that finds out and cannot throw: a mismatch is said on stderr, and makes
+  // As finalize(), but does not wait for what that finds out and cannot throw: a mismatch is logged, and makes
   // the exit status of `tutti run` 1. Blocks until the communicator's calls on streams are over, and its started ones
   // of device memory. With the last communicator of a job, and the last Work, this rank leaves the job: it waits until
   // the others' processes have heard that, a second at most, and not for the ranks themselves. exit() and quick_exit()

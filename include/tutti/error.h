@@ -17,7 +17,7 @@ enum class ErrorCode : std::uint8_t {
   timeout,           // a deadline passed
   unreachable,       // joining only: rank 0 could not be reached
   refused,           // authentication or admission failed
-  aborted,           // a rank called abort(), or its body threw in run_threads()
+  aborted,           // a rank called abort(), threw in run_threads(), or exited
   system,            // the operating system, CUDA or an RDMA device refused something
 };
 

@@ -19,8 +19,10 @@ struct LogLine {
   std::string_view text;  // one line, without its end; valid during the call alone. Never a secret
 };
 
-// Called by the thread that has something to say, which may be one of the library's own, and by several at once. It
-// must not block, as other ranks may wait for that thread, nor call the library. What it throws is dropped.
+// Called by the thread that has something to say, which may be one of the library's own, and by several at once, until
+// the rank has left its job: in exit() too, where the job has not been left before. So what it uses must live as long.
+// It is copied. It must not block, as other ranks may wait for that thread, nor call the library. What it throws is
+// dropped.
 using LogSink = std::function<void(const LogLine&)>;
 
 }  // namespace tutti

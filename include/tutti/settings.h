@@ -25,7 +25,7 @@ struct Settings {
   std::chrono::milliseconds timeout{600'000};        // a peer, or a GPU, that has not come to the call
   std::chrono::milliseconds connect_timeout{5'000};  // a peer that cannot be reached, once it is known to exist
   std::chrono::milliseconds join_timeout{60'000};    // all ranks starting up
-  std::chrono::milliseconds warn_after{10'000};      // after which a wait in a call is told on stderr, once
+  std::chrono::milliseconds warn_after{10'000};      // after which a wait in a call is logged, once
   // Who is silent for 3 times connect_timeout is lost: unreachable, or stopped, as by a debugger.
 
   // Network. Nothing listens wider than asked: `interface` is a name ("eth0") or an address; empty means the loopback

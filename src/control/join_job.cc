@@ -10,7 +10,6 @@
 #include "control/env.h"
 #include "control/join.h"
 #include "control/meeting.h"
-#include "control/validate.h"
 #include "net/secret.h"
 
 namespace tutti::runtime {
@@ -192,9 +191,8 @@ class Meeter {
 
 }  // namespace
 
-std::unique_ptr<Control> join_job(const Settings& settings, Store* store, Announcement announcement) {
-  const std::uint32_t number = store ? count_join(*store, settings.rank) : 0;  // also of one that comes to nothing
-  validate(settings);
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
+                                  Announcement announcement) {
   if (announcement.text.size() > kMostAnnouncedBytes)
     announcement.trouble = "rank 0 has " + std::to_string(announcement.text.size()) + " bytes to announce, more than " +
                            std::to_string(kMostAnnouncedBytes);
@@ -209,9 +207,9 @@ std::unique_ptr<Control> join_job(const Settings& settings, Store* store, Announ
   if (!store)
     meet_at_master(settings, meeting);
   else if (settings.rank == 0)
-    Meeter(settings, *store, number, meeting).as_master();
+    Meeter(settings, *store, join, meeting).as_master();
   else
-    Meeter(settings, *store, number, meeting).as_member();
+    Meeter(settings, *store, join, meeting).as_member();
   return join_at(settings, std::move(meeting));
 }
 

@@ -1,6 +1,7 @@
 // How a rank becomes one of a job.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "control/control.h"
@@ -14,6 +15,9 @@ namespace tutti::runtime {
 // store == nullptr: meet at settings.master_address:master_port, or, with no secret, at an abstract Unix socket derived
 // from uid and master_port, where the kernel vouches for the user. Rank 0's `announcement` counts, the others' is
 // ignored.
-std::unique_ptr<Control> join_job(const Settings& settings, Store* store, Announcement announcement = {});
+//
+// The settings are valid (validate.h). join: which one it is of the store's for this rank, as count_join() says.
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
+                                  Announcement announcement = {});
 
 }  // namespace tutti::runtime

@@ -1,7 +1,6 @@
 // What stands behind a Communicator: the ranks, the links to them, the calls in order, and how all that fails.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>

@@ -1,6 +1,5 @@
 // A group's calls: checked, given a plan and a way for what lies on devices, made, and waited for.
 #include <algorithm>
-#include <cstring>
 
 #include "cuda/device.h"
 #include "runtime/group.h"

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <exception>
-#include <map>
 
 #include "runtime/group.h"
 

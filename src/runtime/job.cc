@@ -60,13 +60,14 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
                                std::shared_ptr<MeetingPlace> place) {
+  const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;  // also of one that fails
   validate(settings);
   verbs::Wish::parse(settings.verbs_device, settings.verbs_gid);  // what is malformed is refused, wanted or not
   std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(place)));
   Announcement announcement = table_to_announce(settings);
   announcement.no_verbs = job->open_verbs();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
-  job->control_ = join_job(job->settings_, store, std::move(announcement));
+  job->control_ = join_job(job->settings_, store, number, std::move(announcement));
   const std::string& announced = job->control_->announced();
   job->is_own_table_ = !announced.empty();
   job->table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
@@ -121,14 +122,17 @@ void Job::find_fabric() {
 void Job::log_decisions() const {
   log_.info([&] {
     std::map<std::string, int> peers;  // by the transport to them
+    const std::string& own_reason = control_->members()[rank()].no_verbs;
     std::string no_verbs;
     for (const Member& member : control_->members()) {
       if (member.rank == rank()) continue;
       const bool is_near = shm_ != nullptr && host_[member.rank] == host_[rank()];
       const bool is_verbs = by_verbs_[member.rank];
       ++peers[inproc_ != nullptr ? "inproc" : is_near ? "shm" : is_verbs ? "verbs" : "tcp"];
-      if (!is_near && !is_verbs && no_verbs.empty() && !member.no_verbs.empty())
-        no_verbs = "; no RDMA, as of rank " + std::to_string(member.rank) + ": " + member.no_verbs;
+      if (inproc_ != nullptr || is_near || is_verbs || !no_verbs.empty()) continue;
+      const bool is_own = !own_reason.empty();
+      no_verbs = "; no RDMA, as of rank " + std::to_string(is_own ? rank() : member.rank) + ": " +
+                 (is_own ? own_reason : member.no_verbs);
     }
     std::string text = "is one of " + std::to_string(size()) + " ranks; transports:";
     for (const auto& [transport, count] : peers) text += " " + transport + " to " + std::to_string(count);

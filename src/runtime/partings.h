@@ -1,7 +1,7 @@
 // What came of leaving communicators: whether the ranks that left before had made the same calls.
 //
-// finalize() waits for the answer and throws what it finds. A destructor does neither: what is found then is said on
-// stderr and to the launcher, whose exit status tells of it.
+// finalize() waits for the answer and throws what it finds. A destructor does neither: what is found then is
+// logged and said to the launcher, whose exit status tells of it.
 #pragma once
 
 #include <condition_variable>

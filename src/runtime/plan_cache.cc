@@ -77,8 +77,8 @@ std::unique_ptr<Plan> PlanCache::make(const Ask& ask, const Call& call, bool pac
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut);
   log_.trace([&] {
-    return "a new kind of call: " + describe_kind(call) + ", the algorithm " +
-           (ask.algorithm == Algorithm::automatic ? "from the table" : "as the call says") +
+    return "a new kind of call: " + describe_kind(call) + ", by " + std::string(to_string(call.algorithm)) +
+           (ask.algorithm == Algorithm::automatic ? ", as the table says" : ", as the call says") +
            "; parts: " + std::to_string(plan->parts) + ", steps of each: " + std::to_string(plan->steps.size());
   });
   return plan;

@@ -38,7 +38,10 @@ TEST(Log, SaysWhatItsLevelAsksFor) {
 
 TEST(Log, MakesNoWordsThatNobodyWants) {
   const Log log(settings_of(0, LogLevel::warn, [](const LogLine&) { ADD_FAILURE(); }));
-  log.info([]() -> std::string { throw std::runtime_error("made"); });
+  log.info([] {
+    ADD_FAILURE();
+    return std::string();
+  });
 }
 
 TEST(Log, DropsWhatItsSinkThrows) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/join_job.h"
+#include "control/validate.h"
 #include "net/free_port.h"
 
 namespace tutti::runtime::testing_ranks {
@@ -27,10 +28,17 @@ struct Outcome {
   bool says(const std::string& part) const { return message().find(part) != std::string::npos; }
 };
 
+// As a communicator does.
+inline std::unique_ptr<Control> try_to_join(const Settings& settings, Store* store) {
+  const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;
+  validate(settings);
+  return join_job(settings, store, number);
+}
+
 inline Outcome join(const Settings& settings, Store* store = nullptr) {
   Outcome outcome;
   try {
-    outcome.control = join_job(settings, store);
+    outcome.control = try_to_join(settings, store);
   } catch (const Error& error) {
     outcome.error = error;
   }

@@ -148,7 +148,7 @@ TEST(ControlJoin, AJobOfOneOpensNothing) {
   Settings alone;
   alone.rank = 0;
   alone.size = 1;
-  const auto control = join_job(alone, nullptr);
+  const auto control = join_job(alone, nullptr, 0);
   EXPECT_EQ(open_files(), files);
   EXPECT_LE(threads(), running);
   EXPECT_EQ(control->members().size(), 1u);

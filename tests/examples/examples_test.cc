@@ -36,9 +36,16 @@ TEST(Examples, SymmetricMemoryHoldsInputAndOutput) {
 }
 
 TEST(Examples, RanksMeetThroughAFolder) {
-  const Result result = shell("folder=$(mktemp -d); for rank in 0 1 2; do " EXAMPLES
-                              "own_store $rank 3 $folder & done; wait; rm -r $folder");
+  const Result result = shell("folder=$(mktemp -d); ranks=; for rank in 0 1 2; do " EXAMPLES
+                              "own_store $rank 3 $folder & ranks=\"$ranks $!\"; done; "
+                              "for rank in $ranks; do wait $rank || exit 1; done; rm -r $folder");
   expect_lines(result, {"rank 0 of 3 has got 42", "rank 1 of 3 has got 42", "rank 2 of 3 has got 42"});
+}
+
+TEST(Examples, AFolderThatCannotBeWrittenIsSaid) {
+  const Result result = shell(EXAMPLES "own_store 1 2 /no/such/folder");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot write /no/such/folder"));
 }
 
 TEST(Examples, ErrorsSayWhatStillWorks) {

@@ -256,6 +256,18 @@ TEST(Arguments, ThatAreWrongAreRefusedAndTheCommunicatorStaysUsable) {
   });
 }
 
+TEST(SettingsOfAJob, ThatAreWrongOnOneRankCountAsAJoinOfItsStore) {
+  const auto store = make_memory_store();
+  Settings wrong{.rank = 1, .size = 2, .interface = "nosuch0"}, other{.rank = 0, .size = 2};
+  other.join_timeout = std::chrono::milliseconds(200);
+  EXPECT_THROW(Communicator::join(wrong, *store), Error);
+  EXPECT_THROW(Communicator::join(other, *store), Error);
+  std::vector<std::thread> ranks;
+  for (const int rank : {0, 1})
+    ranks.emplace_back([&, rank] { Communicator::join({.rank = rank, .size = 2}, *store).barrier(); });
+  for (std::thread& rank : ranks) rank.join();
+}
+
 TEST(SettingsOfAJob, ThatAreMalformedAreRefusedByName) {
   const auto refusal = [](const Settings& settings) {
     const auto thrown = outcomes(1, settings, [](Communicator&) {})[0];

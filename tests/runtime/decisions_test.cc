@@ -54,7 +54,7 @@ TEST(Decisions, OfEachKindOfCallAreTracedOnce) {
   for (const std::string& line : said(LogLevel::trace, "shm"))
     if (line.starts_with("rank 1: a new kind of call")) calls.push_back(line);
   ASSERT_EQ(calls.size(), 2U);
-  EXPECT_THAT(calls[0], AllOf(HasSubstr("all_reduce (float32 x 4, sum, "), HasSubstr("from the table")));
+  EXPECT_THAT(calls[0], AllOf(HasSubstr("all_reduce (float32 x 4, sum, "), HasSubstr("as the table says")));
   EXPECT_THAT(calls[1], AllOf(HasSubstr("all_reduce (float32 x 4, max, one_shot)"), HasSubstr("as the call says")));
 }
 

@@ -3,21 +3,25 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
-#include <mutex>
 #include <numeric>
 #include <random>
-#include <tuple>
-#include <utility>
 
 #include "reduce/float_environment.h"
 #include "reduce/reference.h"
 #include "schedule/builder.h"
 
 namespace tutti {
-namespace {
+std::vector<std::byte> random_input(int rank, std::size_t count, DType dtype) {
+  std::mt19937_64 random(1000003u * static_cast<unsigned>(rank) + static_cast<unsigned>(dtype));
+  std::vector<std::byte> bytes(count * size_of(dtype));
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    const std::uint64_t bits = random();
+    std::memcpy(&bytes[i], &bits, std::min<std::size_t>(8, bytes.size() - i));
+  }
+  return bytes;
+}
 
-std::vector<std::byte> reduce_inputs(int ranks, std::size_t count, DType dtype, Op op) {
+std::vector<std::byte> expected_reduction(int ranks, std::size_t count, DType dtype, Op op) {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<int> bounds(ranks + 1);
   std::iota(bounds.begin(), bounds.end(), 0);
@@ -34,32 +38,6 @@ std::vector<std::byte> reduce_inputs(int ranks, std::size_t count, DType dtype, 
     reduce_reference({.dtype = dtype, .op = op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks)}, sources,
                      {&target, 1}, count);
   return result;
-}
-
-}  // namespace
-
-std::vector<std::byte> random_input(int rank, std::size_t count, DType dtype) {
-  std::mt19937_64 random(1000003u * static_cast<unsigned>(rank) + static_cast<unsigned>(dtype));
-  std::vector<std::byte> bytes(count * size_of(dtype));
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    const std::uint64_t bits = random();
-    std::memcpy(&bytes[i], &bits, std::min<std::size_t>(8, bytes.size() - i));
-  }
-  return bytes;
-}
-
-std::vector<std::byte> expected_reduction(int ranks, std::size_t count, DType dtype, Op op) {
-  using Key = std::tuple<int, std::size_t, DType, Op>;
-  constexpr std::size_t kKept = 4;
-  static std::mutex mutex;
-  static std::deque<std::pair<Key, std::vector<std::byte>>> known;  // the newest first
-  const Key key{ranks, count, dtype, op};
-  const std::lock_guard lock(mutex);
-  for (const auto& [other, result] : known)
-    if (other == key) return result;
-  known.emplace_front(key, reduce_inputs(ranks, count, dtype, op));
-  if (known.size() > kKept) known.pop_back();
-  return known.front().second;
 }
 
 }  // namespace tutti

@@ -72,5 +72,16 @@ TEST_F(Stall, APeerThatComesBackHasNotLeft) {
   EXPECT_TRUE(stall_.has_left_for(true, 200ms));
 }
 
+TEST_F(Stall, ALossCountsFromTheLookThatFirstSawIt) {
+  look_after(0s);
+  look_after(500ms);
+  EXPECT_FALSE(stall_.is_lost_for(false, 200ms));
+  EXPECT_FALSE(stall_.is_lost_for(true, 200ms));
+  look_after(200ms);
+  EXPECT_FALSE(stall_.is_lost_for(true, 200ms));
+  look_after(1ms);
+  EXPECT_TRUE(stall_.is_lost_for(true, 200ms));
+}
+
 }  // namespace
 }  // namespace tutti::runtime

@@ -9,7 +9,7 @@
 namespace tutti::tools {
 namespace {
 
-#ifndef __SANITIZE_THREAD__  // minutes of the two threads of one pair, as in every call
+#if !(defined(TUTTI_BRIEF) && defined(__SANITIZE_THREAD__))  // minutes of the two threads of one pair, as in every call
 TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
   const std::string table = probe_table();
   EXPECT_EQ(to_text(runtime::parse_table(table, "the probe's table")), table);

@@ -17,7 +17,7 @@ namespace tutti::tools {
 
 struct BenchOptions {
   Collective collective = Collective::all_reduce;
-  bool is_reduce = false;    // `bench reduce`: no collective, but the reduction alone (bench_reduce.h)
+  bool is_reduce = false;    // `bench reduce`: no collective, but the reduction alone (reduce.h)
   std::optional<int> ranks;  // to start here; nothing: this process is one rank of a job that a launcher started. Of
                              // `bench reduce` the sources
   std::string transport = "auto";

@@ -1,4 +1,4 @@
-// What ranks say beside their exit status: the launcher's end of runtime/launcher.h.
+// What ranks say beside their exit status: the launcher's end of control/launcher.h.
 #pragma once
 
 #include <string>
