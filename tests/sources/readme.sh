@@ -9,7 +9,7 @@ diff examples/first.cc <(sed -n '/^```cpp/,/^```$/{/^```/!p}' README.md)
 echo "The table of the environment has the variables that the library reads"
 diff <(grep -oh '"TUTTI_[A-Z_]*"' src/control/env.cc | tr -d '"' | sort -u) \
      <(grep '^- `TUTTI_' docs/reference/environment.md | cut -d . -f 1 | grep -o 'TUTTI_[A-Z_]*' | sort -u)
-pages=(README.md SECURITY.md docs/*.md docs/*/*.md src/collectives/README.md bench/README.md)
+pages=(README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/*/*.md src/collectives/README.md bench/README.md)
 wrong=0
 echo "The files that the pages name exist"
 for page in "${pages[@]}"; do
