@@ -43,7 +43,8 @@ class HostsOfNodes {
 
 // One tree a slice, slice r being owned by rank r. The part that ends on the owner's host is held by the owner; any
 // other by one of the ranks whose leaves it begins with, those taking turns, and the slice's carrier if it can be. So
-// (with one leaf a rank) no rank is sent two values of one slice by the same peer, which a channel cannot show at once.
+// (with one leaf a rank) no rank is sent two values of one slice by the same peer, as a channel exposes one message at
+// a time.
 std::vector<HeldTree> held_by_hosts(const Layout& layout, const Hosts& hosts, const Carriers& carriers);
 
 }  // namespace tutti

@@ -159,7 +159,7 @@ void count_messages(Plan& plan) {
   }
 }
 
-// A channel shows one message at a time. With one leaf a rank no algorithm asks for more.
+// A channel exposes one message at a time. With one leaf a rank no algorithm asks for more.
 void require_one_message_a_peer(std::span<const Source> sources) {
   std::set<int> peers;
   for (const Source& source : sources)

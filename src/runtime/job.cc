@@ -90,7 +90,8 @@ std::string Job::open_verbs() try {
     return "it was told to use " + settings_.transport;
   const verbs::Wish wish = verbs::Wish::parse(settings_.verbs_device, settings_.verbs_gid);
   const auto fabric = verbs::open_device(wish, topology::node_of_this_thread());
-  // Who is told to use verbs hears what is wrong when it is; who is not uses it only where there is enough for all.
+  // TUTTI_TRANSPORT=verbs: try one peer, and report what is wrong later. `auto`: use verbs only if resources suffice
+  // for every peer.
   const auto peers = static_cast<std::size_t>(settings_.size - 1);
   verbs::try_out(*fabric, settings_.transport == "auto" ? std::min(peers, kMostTriedOut) : 1);
   verbs_ = std::make_unique<verbs::Transport>(sleeper_, fabric);
@@ -310,7 +311,8 @@ void Job::on_notice(const Notice& notice) {
 // --- the engine
 // ---------------------------------------------------------------------------------------------------------
 
-// A mutex goes to whoever is quickest, which is the thread that has just let it go: so that one stands back.
+// The thread that has just released a mutex is usually the quickest to take it again. So a thread that was served last
+// stands back for a moment and lets another one be served.
 void Job::Lock::queue() {
   job_.refuse_if_forked();
   const std::uint64_t turn = job_.turn_.load(std::memory_order_relaxed);

@@ -90,16 +90,18 @@ struct Side {
   bool moves = true;  // not of a broadcast: what its root puts out, and what the others take in
 };
 
-// One call's way: what must have happened before it, its parts through the slots, and what waits for it. Ordered on a
-// stream if one is given; else after whatever its devices' default streams were given before.
+// One call of device memory: what must be done before it, how its parts pass through the slots, and what waits for it.
+// With a stream, the call runs after the work that the stream already has. Without one, it runs after the work that the
+// default streams of its devices already have.
 //
-// A call that goes ahead is put on the device whole, by the thread that makes it: each copy to the device waits for the
-// word of the host, and so do the copies from it that need a slot that is not free yet. To whoever drives it the call
-// is semaphores alone, from the start: no such thread can be held up in CUDA by whatever else the process does there,
-// not even by what holds up the thread that is still putting it there. All is put there in an order in which it could
-// be done one after the other, for a device that has one queue for all streams. Where ranks are threads, one rank's
-// copies, waiting for another's, would hold up what that rank does on the device before its call: there each copy is
-// put on the device when it can be done.
+// A call that goes ahead is enqueued on the device as a whole, by the thread that makes it. Each copy to the device
+// waits for a word that the host writes; so does each copy from the device that needs a slot which is not free yet.
+// From then on, the thread that drives the call only reads and writes semaphores; it never calls CUDA. So CUDA cannot
+// hold that thread up, not even by what holds up the thread that is still enqueueing. Everything is enqueued in an
+// order in which it could be done one after the other, for devices that have one queue for all streams.
+//
+// Ranks that are threads of one process do not go ahead: one rank's copies, which wait for another rank, would hold up
+// what that rank does on the device before its own call. Each of their copies is enqueued when it can run.
 class Passage {
  public:
   // Moves nothing; the staging has room. Throws Error{system, unsupported}.
