@@ -18,6 +18,7 @@ int main() {
       std::printf("rank %d: %s: %s\n", world.rank(), tutti::to_string(error.code), error.what());
     }
     world.all_reduce(std::span(values), tutti::Op::sum);
+    others.barrier();  // until all are through with that: a failure ends the calls that are under way
 
     // The second is found by messages: all ranks hear of it, and this communicator has failed for good.
     try {
