@@ -1,4 +1,4 @@
-// How a join begins: what the settings ask for is checked, and the place where the ranks meet is found.
+// How a join begins: the place where the ranks meet is found, at an address or through a store.
 #include "control/join_job.h"
 
 #include <unistd.h>
