@@ -17,6 +17,7 @@
 #include "tutti/error.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
+#include "types/path.h"
 #include "types/tag.h"
 
 namespace tutti::runtime {
@@ -31,11 +32,9 @@ struct Member {
   std::int64_t pid = 0;
   std::string processors;  // those it may run on, as topology::to_bits() writes them
   std::int32_t share = 0;  // as topology::processor_share()
-  std::string no_verbs;    // why it cannot use RDMA verbs; empty if it can
+  std::string obstacles;   // why it cannot use some kinds of transports, as its runtime writes that
   bool sees_gpus = false;  // a driver for GPUs is installed there
 };
-
-enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or TCP
 
 // A notice from the control plane. Delivered on the control thread.
 struct Notice {
@@ -93,12 +92,13 @@ class CallHistory {
 // What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only what a
 // Member has too.
 struct Announcement {
-  std::string text;      // at most kMostAnnouncedBytes; every rank has the same
-  std::string trouble;   // if not empty: why there can be no job; every rank is refused with it, once all have come
-  std::string no_verbs;  // Member::no_verbs
+  std::string text;       // at most kMostAnnouncedBytes; every rank has the same
+  std::string trouble;    // if not empty: why there can be no job; every rank is refused with it, once all have come
+  std::string obstacles;  // Member::obstacles, at most kMaxObstacleBytes
   bool sees_gpus = false;
 };
 inline constexpr std::size_t kMostAnnouncedBytes = 256 << 10;
+inline constexpr std::size_t kMaxObstacleBytes = 4096;
 
 class Control {
  public:

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "net/socket.h"
+#include "transport/registry.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -247,8 +248,6 @@ Settings within_clocks(Settings settings) {
   return settings;
 }
 
-bool is_transport(std::string_view name) { return name == "auto" || name == "shm" || name == "tcp" || name == "verbs"; }
-
 Settings settings_from(const Lookup& lookup) {
   const Environment env(lookup);
   Settings settings;
@@ -262,7 +261,7 @@ Settings settings_from(const Lookup& lookup) {
   read_ports(env, settings);
   settings.transport = env.text("TUTTI_TRANSPORT").value_or("auto");
   settings.table = env.text("TUTTI_TABLE").value_or("");
-  if (!is_transport(settings.transport)) env.bad("TUTTI_TRANSPORT", "auto, shm, tcp or verbs");
+  if (!is_transport(settings.transport)) env.bad("TUTTI_TRANSPORT", transport_names());
   settings.log_level = read_log_level(env);
   settings.verbs_device = env.text("TUTTI_VERBS_DEVICE").value_or("");
   if (env.has("TUTTI_VERBS_GID"))

@@ -42,9 +42,6 @@ namespace tutti::runtime {
 // The value of an environment variable, nullptr where it is not set.
 using Lookup = std::function<const char*(const char* name)>;
 
-// Whether Settings::transport may be this.
-bool is_transport(std::string_view name);
-
 // Settings::from_env over any environment. Reads the secret's file too. Throws Error{invalid_argument} that names the
 // variable and what it should look like.
 Settings settings_from(const Lookup& lookup);

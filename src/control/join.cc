@@ -14,7 +14,7 @@ constexpr std::size_t kMostHostIdBytes = 256;
 bool is_well_formed(const Member& member) {
   return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMostLocalName &&
          !member.host_id.empty() && member.host_id.size() <= kMostHostIdBytes &&
-         member.processors.size() <= kMostProcessorBytes;
+         member.processors.size() <= kMostProcessorBytes && member.obstacles.size() <= kMaxObstacleBytes;
 }
 
 bool is_well_formed(const Table& table, int size) {

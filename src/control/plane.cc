@@ -121,7 +121,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   me.pid = ::getpid();
   me.processors = topology::to_bits(topology::allowed_processors());
   me.share = topology::processor_share();
-  me.no_verbs = meeting_.announcement.no_verbs;
+  me.obstacles = meeting_.announcement.obstacles;
   me.sees_gpus = meeting_.announcement.sees_gpus;
   me.local_name = "tutti-" + to_hex(random_digest());
   data_listeners_.push_back(listen_at(Endpoint::local(me.local_name)));

@@ -6,6 +6,7 @@
 #include "control/env.h"
 #include "control/join.h"
 #include "net/network.h"
+#include "transport/registry.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -17,7 +18,7 @@ std::string problem_of(const Settings& s) {
   if (s.rank < 0 || (s.size == 1 && s.rank != 0)) return "rank " + std::to_string(s.rank) + outside(s.size);
   if (std::min({s.timeout, s.connect_timeout, s.join_timeout}) <= std::chrono::milliseconds(0))
     return "timeouts must be longer than zero";
-  if (!is_transport(s.transport)) return "transport \"" + s.transport + "\" is not one of auto, shm, tcp, verbs";
+  if (!is_transport(s.transport)) return "transport \"" + s.transport + "\" should be " + transport_names();
   if (s.port_first > s.port_last || (s.port_first == 0) != (s.port_last == 0))
     return "the ports " + std::to_string(s.port_first) + "-" + std::to_string(s.port_last) + " are no range";
   return "";

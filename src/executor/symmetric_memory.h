@@ -2,31 +2,29 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-
-#include "transport/shm/segment.h"
-#include "transport/verbs/registry.h"
+#include <utility>
 
 namespace tutti::runtime {
 
-// Memory from the symmetric part of this rank's segment; plain memory where the job has no shared memory. Registered
-// where the job has RDMA.
 class SymmetricMemory {
  public:
-  SymmetricMemory(std::shared_ptr<shm::Segment> segment, std::size_t bytes);  // plain memory without a segment
+  // `reachable`: whole_pages(bytes) that peers reach without a copy; nullptr: it takes plain memory of the system.
+  SymmetricMemory(std::shared_ptr<std::byte> reachable, std::size_t bytes);
   ~SymmetricMemory();
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  void register_with(verbs::Registry& registry) {
-    if (bytes_ > 0) registration_ = registry.add(data_, bytes_);
-  }
+  // Keeps this as long as it lives itself.
+  void keep(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
+
+  // Bytes of the pages that so many bytes take; at least one page, so that nobody gets a null pointer. Throws
+  // Error{system} where there can be no such memory.
+  static std::size_t whole_pages(std::size_t bytes);
 
  private:
-  std::shared_ptr<shm::Segment> segment_;
-  std::uint64_t offset_ = 0;
+  std::shared_ptr<std::byte> reachable_;
   std::size_t bytes_;
   std::byte* data_;
   std::shared_ptr<void> registration_;

@@ -144,10 +144,9 @@ int Communicator::size() const { return group_->size(); }
 Communicator Communicator::split(int color, int key) { return Communicator(group_->split(color, key)); }
 
 Registration Communicator::register_memory(void* data, std::size_t bytes) {
-  group_->job().refuse_if_forked();
+  group_->job().engine().refuse_if_forked();
   Registration registration;
-  verbs::Transport* const verbs = group_->job().verbs();
-  if (verbs != nullptr && bytes > 0) registration.owner_ = verbs->registry().add(static_cast<std::byte*>(data), bytes);
+  registration.owner_ = group_->job().transports().register_memory(static_cast<std::byte*>(data), bytes);
   return registration;
 }
 
@@ -160,7 +159,7 @@ Memory Communicator::allocate(std::size_t bytes) {
 }
 
 void Communicator::abort(const std::string& reason) {
-  group_->job().refuse_if_forked();
+  group_->job().engine().refuse_if_forked();
   group_->abort({ErrorCode::aborted, rank(), "rank " + std::to_string(rank()) + " aborted: " + reason});
 }
 

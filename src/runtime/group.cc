@@ -28,14 +28,14 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> member
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
   std::shared_ptr<Group> group(new Group(std::move(job), id, std::move(members), rank));
-  Job::Lock lock(*group->job_);
+  Engine::Lock lock(group->job_->engine());
   group->job_->add(*group);
   group->job_->control().publish(id, group->ledger_.history());
   return group;
 }
 
 Group::~Group() {
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   job_->remove(*this);
   job_->control().unpublish(id_);
   try {
@@ -90,20 +90,20 @@ void Group::leave(bool is_awaited) {
     return;
   }
   const CallAccount account = ledger_.account();
-  job_->partings().expect(id_, members_, rank_, account, is_awaited);
+  job_->notices().partings().expect(id_, members_, rank_, account, is_awaited);
   job_->control().farewell(id_, size(), account);
 }
 
 void Group::finalize() {
   {
-    Job::Lock lock(*job_);
+    Engine::Lock lock(job_->engine());
     finish_all(lock);
     leave(true);
     if (has_failed()) tell(error_for(nullptr));
   }
   // A rank 0 that is silent for 3 times connect_timeout counts as lost, and then the answer comes from this process.
   const auto limit = std::max<std::chrono::milliseconds>(4 * job_->settings().connect_timeout, std::chrono::seconds(2));
-  if (const auto error = job_->partings().wait(id_, limit)) throw Error(*error);
+  if (const auto error = job_->notices().partings().wait(id_, limit)) throw Error(*error);
 }
 
 int Group::local_rank_of(int job_rank) const {
@@ -151,8 +151,8 @@ std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
   std::shared_ptr<SymmetricMemory> memory;
   std::string trouble;
   try {
-    Job::Lock lock(*job_);
-    memory = job_->allocate(bytes);
+    Engine::Lock lock(job_->engine());
+    memory = job_->transports().allocate(bytes);
   } catch (const Error& error) {
     trouble = error.what();
   }

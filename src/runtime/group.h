@@ -24,13 +24,13 @@
 
 namespace tutti::runtime {
 
-class Group : public std::enable_shared_from_this<Group> {
+class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
   // members[r] is the job's rank of rank r here.
   static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
   ~Group();
 
-  std::uint64_t id() const { return id_; }
+  std::uint64_t id() const override { return id_; }
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
   int job_rank_of(int rank) const { return members_[rank]; }
@@ -57,15 +57,15 @@ class Group : public std::enable_shared_from_this<Group> {
   // Says what this rank has called, once, unless a call has failed or is not over. Under the engine's lock.
   void leave(bool is_awaited = false);
   // When the process exits: calls that are not over are aborted, then it leaves. Under the engine's lock.
-  bool is_busy() const { return current_ != nullptr || !queue_.empty(); }
-  void leave_at_exit();
-  void fail_at_exit();  // any call from then on; thread-safe
+  bool is_busy() const override { return current_ != nullptr || !queue_.empty(); }
+  void leave_at_exit() override;
+  void fail_at_exit() override;  // any call from then on; thread-safe
   // Says what failed and was thrown to nobody, once: for when nothing can be thrown any more. Under the engine's lock.
   void tell_untold();
   // Waits for a call whose caller does not want to hear of its failure.
   void wait_untold(Request& request);
   // In a forked child.
-  void live_for_ever() { self_ = weak_from_this().lock(); }
+  void live_for_ever() override { self_ = weak_from_this().lock(); }
 
   // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
   void fail(Failure failure);
@@ -73,13 +73,14 @@ class Group : public std::enable_shared_from_this<Group> {
   bool has_failed() const { return failure_.has_failed(); }
   // On the control thread. A rank of the job is lost, and why. What it has sent may still be on its way, and be all
   // that the calls need that have been made: they fail when they come to a stand. No call is made any more.
-  void lose(int job_rank, const std::string& why);
-  void on_notice(const Notice& notice);  // likewise
+  void lose(int job_rank, const std::string& why) override;
+  void on_notice(const Notice& notice) override;  // likewise
 
   // Under the engine's lock.
-  void advance();
-  void watch_driven(Patience::Clock::time_point now);  // calls that the job's thread drives, once their turn comes
-  std::uint64_t moves() const { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
+  void advance() override;
+  void watch_driven(
+      Patience::Clock::time_point now) override;  // calls that the job's thread drives, once their turn comes
+  std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
   Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
@@ -90,12 +91,12 @@ class Group : public std::enable_shared_from_this<Group> {
   Sides look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
   Sides look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
   void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
-             Job::Lock& lock);
-  void make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock);
+             Engine::Lock& lock);
+  void make_passage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
-  void put(Request& request, Job::Lock& lock);
+  void put(Request& request, Engine::Lock& lock);
   std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
   const Plan& plan_for(const Ask& ask, bool packed);
   void make_ready(const Plan& plan, std::uint32_t sequence);
@@ -103,11 +104,11 @@ class Group : public std::enable_shared_from_this<Group> {
   void attend(Request& request);
   bool has_met(Request& request);
   bool begin_part(Request& request);
-  void finish_all(Job::Lock& lock);
+  void finish_all(Engine::Lock& lock);
   bool on_device(Request& request, bool done);
   bool is_quiet(Request& request);
   void complete_current();
-  void drive(Request& request, Job::Lock& lock);
+  void drive(Request& request, Engine::Lock& lock);
   void watch(Patience::Clock::time_point now);
   void watch_device();
   bool is_cut_off();
@@ -115,7 +116,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void give_up();
   void keep_staging();
   void finish(Request& request);
-  void finish(Request& request, Job::Lock& lock);
+  void finish(Request& request, Engine::Lock& lock);
   void forget(Request& request);
   static void hold_behind(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);

@@ -22,7 +22,7 @@ void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
     workspace_.fit(*part);
     if (part->scratch_bytes == 0 || (scratch_ != nullptr && scratch_->bytes() >= part->scratch_bytes)) continue;
     scratch_.reset();
-    scratch_ = job_->allocate(part->scratch_bytes);
+    scratch_ = job_->transports().allocate(part->scratch_bytes);
     workspace_.scratch = scratch_->data();
   }
   for (const int peer : plan.peers)
@@ -80,7 +80,7 @@ inline bool Group::begin_part(Request& request) {
 bool Group::on_device(Request& request, bool done) {
   if (request.waits_device == done) {
     request.waits_device = !done;
-    job_->watch_devices(done ? -1 : 1);
+    job_->engine().watch_devices(done ? -1 : 1);
     ++moves_;
   }
   return done;
@@ -99,7 +99,7 @@ void Group::finish(Request& request) {
   request.stage = Request::Stage::over;
   if (std::exchange(request.driven, false)) --driven_;
   if (request.passage != nullptr) request.passage->let_go();
-  if (request.sleeps) job_->wake();
+  if (request.sleeps) job_->engine().wake();
 }
 
 void Group::advance() {
@@ -139,7 +139,7 @@ bool Group::take_turn() {
   for (; request.part < request.plan->parts; ++request.part) {
     if (request.stage != Request::Stage::running && !begin_part(request)) return false;
     {
-      const Job::Turn turn(*job_);
+      const Engine::Turn turn(job_->engine());
       if (!request.operation.advance()) return false;
     }
     request.stage = Request::Stage::entered;
@@ -179,7 +179,7 @@ void Group::give_up() {
   }
   const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
   if (!quiet && now < let_go_at_ + kWithdrawnWithin) return;
-  if (!ours) job_->keep_memory();
+  if (!ours) job_->transports().keep_memory();
   if (!quiet) keep_staging();
   for (Request* request : queue_) {
     request->error = error_for(request);
@@ -213,7 +213,7 @@ bool Group::is_cut_off() {
   const int peer = local_rank_of(closed.peer);
   if (!failure_.is_well()) {
     fail_by_loss();
-  } else if (job_->has_left(closed.peer)) {
+  } else if (job_->notices().has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
   } else if (Patience::Clock::now() > until) {
     abort(

@@ -4,7 +4,7 @@
 namespace tutti::runtime {
 
 void Group::fail(Failure failure) {
-  if (failure_.fail(std::move(failure))) job_->ring();
+  if (failure_.fail(std::move(failure))) job_->engine().ring();
 }
 
 void Group::lose(int job_rank, const std::string& why) {
@@ -13,7 +13,7 @@ void Group::lose(int job_rank, const std::string& why) {
 }
 
 void Group::fail_by_loss() {
-  if (failure_.fail_by_loss()) job_->ring();
+  if (failure_.fail_by_loss()) job_->engine().ring();
 }
 
 // No call begins any more.

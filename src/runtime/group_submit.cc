@@ -56,7 +56,7 @@ const Plan& Group::plan_for(const Ask& ask, bool packed) {
 }
 
 inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
-                         void* stream, Job::Lock& lock) {
+                         void* stream, Engine::Lock& lock) {
   const bool packed = sides.staged();
   const Plan* const last = plans_.last_plan_for(ask, packed);
   const Plan& plan = last != nullptr ? *last : plan_for(ask, packed);
@@ -71,14 +71,14 @@ inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, C
 
 // Without the engine wherever CUDA is called: that may wait for a stream that another thread, which needs the engine,
 // is to let go on.
-void Group::make_passage(Request& request, const Sides& sides, void* stream, Job::Lock& lock) {
+void Group::make_passage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
     const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
     std::unique_ptr<Staging> made;
     {
-      const Job::Lock::Break unlocked(lock);
+      const Engine::Lock::Break unlocked(lock);
       made = std::make_unique<Staging>(*job_, device);
     }
     staging_ = std::move(made);
@@ -89,13 +89,13 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Job
     staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
   }
   Staging& staging = *staging_;
-  const Job::Lock::Break unlocked(lock);
+  const Engine::Lock::Break unlocked(lock);
   request.passage = std::make_unique<Passage>(staging, plan, sides.in, sides.out, on);
 }
 
 // Where that fails the call is given up as others are: some of it is on the device.
-void Group::put(Request& request, Job::Lock& lock) {
-  const Job::Lock::Break unlocked(lock);
+void Group::put(Request& request, Engine::Lock& lock) {
+  const Engine::Lock::Break unlocked(lock);
   try {
     request.passage->put();
     return;
@@ -143,7 +143,7 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
     return;
   }
   Request request;
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   admit(request, ask, sides, input, output, stream, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
@@ -173,7 +173,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer 
 std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
                                       void* stream) {
   auto request = std::make_shared<Request>();
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
   // and be it the rest that it has yet to put there.
   const bool ahead = goes_ahead(sides, stream);
@@ -186,7 +186,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
     if (ahead) {
       was_driven_ = request->driven = true;
       ++driven_;
-      progress->drive(request);
+      progress->drive(this, [this, request] { wait_untold(*request); });
       put(*request, lock);
     }
     const FloatEnvironment environment;
@@ -204,14 +204,14 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
 }
 
 void Group::drain() {
-  if (was_driven_ && !job_->is_forked()) job_->progress().drain(*this);
+  if (was_driven_ && !job_->engine().is_forked()) job_->progress().drain(this);
 }
 
 bool Group::test(Request& request) {
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   if (!request.is_over()) {
     const FloatEnvironment environment;
-    job_->advance_all();
+    job_->engine().advance_all();
     if (!request.is_over()) watch(Patience::Clock::now());
     if (has_failed()) advance();  // the request hears of it
   }
@@ -220,18 +220,18 @@ bool Group::test(Request& request) {
 }
 
 void Group::wait(Request& request) {
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   finish(request, lock);
   if (request.error) tell(*request.error);
 }
 
 void Group::wait_untold(Request& request) {
-  Job::Lock lock(*job_);
+  Engine::Lock lock(job_->engine());
   finish(request, lock);
   if (request.error) failure_.note_unheard();
 }
 
-void Group::finish(Request& request, Job::Lock& lock) {
+void Group::finish(Request& request, Engine::Lock& lock) {
   try {
     if (!request.is_over()) drive(request, lock);
   } catch (...) {

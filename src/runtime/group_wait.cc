@@ -34,18 +34,18 @@ std::string seconds(Patience::Clock::duration time) {
 // --- waiting
 // --------------------------------------------------------------------------------------------------------------
 
-void Group::drive(Request& request, Job::Lock& lock) {
+void Group::drive(Request& request, Engine::Lock& lock) {
   const FloatEnvironment environment;
   advance();
   if (request.is_over()) return;
   // Two threads of this rank may be at a driven one.
-  const auto gives_way = [&] { return job_->crowding().is_crowded() || request.driven; };
-  Patience patience(gives_way(), job_->crowding().no_yield_before());
+  const auto gives_way = [&] { return job_->engine().crowding().is_crowded() || request.driven; };
+  Patience patience(gives_way(), job_->engine().crowding().no_yield_before());
   std::uint64_t seen = moves();
   while (true) {
     advance();
     if (request.is_over() || moves() != seen) {
-      if (patience.look_back()) job_->watch_processor(patience.look());
+      if (patience.look_back()) job_->engine().watch_processor(patience.look());
       if (request.is_over()) return;
       seen = moves();
       patience.reset();
@@ -55,19 +55,19 @@ void Group::drive(Request& request, Job::Lock& lock) {
     const Pause pause = patience.next(looked);
     if (looked) {
       watch(patience.now());
-      job_->watch_driven(patience.now());
-      job_->advance_all();
-      job_->watch_processor(patience.look());
-      patience.set_crowded(gives_way(), job_->crowding().no_yield_before());
+      job_->engine().watch_driven(patience.now());
+      job_->engine().advance_all();
+      job_->engine().watch_processor(patience.look());
+      patience.set_crowded(gives_way(), job_->engine().crowding().no_yield_before());
       lock.breathe();
       if (request.is_over() || moves() != seen) continue;
     }
     switch (pause) {
       case Pause::spin: _mm_pause(); break;
-      case Pause::yield: job_->yield(); break;
+      case Pause::yield: job_->engine().yield(); break;
       case Pause::sleep:
         request.sleeps = true;
-        job_->sleep(lock, request);
+        job_->engine().sleep(lock, [&] { return request.is_over(); });
         request.sleeps = false;
         break;
     }
@@ -75,10 +75,10 @@ void Group::drive(Request& request, Job::Lock& lock) {
 }
 
 // Waits for the calls that have been started, which happens seldom.
-void Group::finish_all(Job::Lock& lock) {
+void Group::finish_all(Engine::Lock& lock) {
   const FloatEnvironment environment;
   while (current_ != nullptr || !queue_.empty()) {
-    job_->advance_all();
+    job_->engine().advance_all();
     watch(Patience::Clock::now());
     lock.breathe();
     ::sched_yield();
@@ -100,10 +100,10 @@ void Group::watch(Patience::Clock::time_point now) {
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
   if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
     job_->control().probe(members_[peer], id_, current_->sequence);
-    if (job_->shm() != nullptr) job_->shm()->look_at_peers();
+    job_->transports().look_at_peers();
   }
   const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
-  if (stall_.has_left_for(job_->has_left(members_[peer]), local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+  if (stall_.has_left_for(job_->notices().has_left(members_[peer]), local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call())});
   } else if (waited > settings.timeout) {
     abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});

@@ -4,10 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "selection/choose.h"
+#include "transport/transport.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
 namespace {
+
+static_assert(2 * kMostChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
 
 // Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
 // them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.

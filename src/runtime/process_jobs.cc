@@ -6,8 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "runtime/job.h"
-
 namespace tutti::runtime {
 
 ProcessJobs& ProcessJobs::here() {
@@ -22,9 +20,9 @@ ProcessJobs::ProcessJobs() {
   std::at_quick_exit([] { here().leave_all(); });
 }
 
-void ProcessJobs::add(const std::shared_ptr<Job>& job) {
+void ProcessJobs::add(const std::shared_ptr<ProcessJob>& job) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(jobs_, [](const std::weak_ptr<Job>& entry) { return entry.expired(); });
+  std::erase_if(jobs_, [](const std::weak_ptr<ProcessJob>& entry) { return entry.expired(); });
   jobs_.push_back(job);
   forking_.reserve(jobs_.size());  // a fork should find room
 }
@@ -51,7 +49,7 @@ void ProcessJobs::after_fork_in_child() {
 }
 
 void ProcessJobs::leave_all() {
-  std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<std::shared_ptr<ProcessJob>> jobs;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& entry : jobs_)

@@ -14,13 +14,23 @@
 
 namespace tutti::runtime {
 
-class Job;
+// A job as the process that it is in sees it.
+class ProcessJob {
+ public:
+  virtual ~ProcessJob() = default;
+  // Leaves the job in good order, with all communicators that are left: for when the process exits.
+  virtual void leave() = 0;
+  // Around a fork(), on the thread that forks.
+  virtual void before_fork() = 0;
+  virtual void after_fork_in_parent() = 0;
+  virtual void after_fork_in_child() = 0;
+};
 
 // The jobs of this process. Thread-safe.
 class ProcessJobs {
  public:
   static ProcessJobs& here();  // never destroyed
-  void add(const std::shared_ptr<Job>& job);
+  void add(const std::shared_ptr<ProcessJob>& job);
 
  private:
   ProcessJobs();
@@ -30,9 +40,9 @@ class ProcessJobs {
   void leave_all();
 
   std::mutex mutex_;
-  std::vector<std::weak_ptr<Job>> jobs_;
-  std::vector<std::shared_ptr<Job>> forking_;  // between before_fork() and after it
-  std::vector<std::shared_ptr<Job>> parents_;  // in a child: never destroyed
+  std::vector<std::weak_ptr<ProcessJob>> jobs_;
+  std::vector<std::shared_ptr<ProcessJob>> forking_;  // between before_fork() and after it
+  std::vector<std::shared_ptr<ProcessJob>> parents_;  // in a child: never destroyed
 };
 
 }  // namespace tutti::runtime

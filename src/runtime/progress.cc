@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <utility>
 #include <vector>
-
-#include "runtime/group.h"
-#include "tutti/error.h"
 
 namespace tutti::runtime {
 
 namespace {
 
-// The communicator keeps a failure; the next call on it throws it, and so does the request's Work.
-void wait_for(Request& request) try { request.group->wait_untold(request); } catch (const std::exception&) {
+// The communicator keeps a failure; the next call on it throws it, and so does the call's Work.
+void run_quietly(const std::function<void()>& wait) try { wait(); } catch (const std::exception&) {
 }
 
 }  // namespace
@@ -29,21 +27,21 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::drive(std::shared_ptr<Request> request) {
+void Progress::drive(const void* owner, std::function<void()> wait) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(request));
+    waiting_.push_back({owner, std::move(wait)});
   }
   news_.notify_all();
 }
 
-void Progress::drain(Group& group) {
-  const auto is_its = [&](const std::shared_ptr<Request>& request) { return request->group.get() == &group; };
+void Progress::drain(const void* owner) {
+  const auto is_its = [&](const Waiting& call) { return call.owner == owner; };
   std::unique_lock lock(mutex_);
-  std::vector<std::shared_ptr<Request>> its;
+  std::vector<Waiting> its;
   std::ranges::copy_if(waiting_, std::back_inserter(its), is_its);
   lock.unlock();
-  for (const auto& request : its) wait_for(*request);
+  for (const Waiting& call : its) run_quietly(call.wait);
   its.clear();
   lock.lock();
   if (!waiting_.empty())
@@ -56,9 +54,9 @@ void Progress::run() {
   while (true) {
     news_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const std::shared_ptr<Request>& first = waiting_.front();
+    const Waiting& first = waiting_.front();
     lock.unlock();
-    wait_for(*first);
+    run_quietly(first.wait);
     lock.lock();
     waiting_.pop_front();
     news_.notify_all();

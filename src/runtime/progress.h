@@ -1,16 +1,13 @@
-// A thread that drives calls which nobody need wait for: those that wait on a device for the host.
+// A thread that waits for calls which nobody else need wait for: those that wait on a device for the host.
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <thread>
 
 namespace tutti::runtime {
-
-class Group;
-class Request;
 
 class Progress {
  public:
@@ -19,17 +16,22 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Thread-safe. Keeps the request, and with it its communicator, until it is over.
-  void drive(std::shared_ptr<Request> request);
-  // Thread-safe. Waits for all that it was given of this communicator; returns once it has let go of that.
-  void drain(Group& group);
+  // Calls `wait`, which drives a call of the communicator `owner` until it is over, and may be called by two threads.
+  // What `wait` holds is let go of after that. Thread-safe.
+  void drive(const void* owner, std::function<void()> wait);
+  // Waits for all calls of `owner` that it was given; returns once it has let go of them. Thread-safe.
+  void drain(const void* owner);
 
  private:
+  struct Waiting {
+    const void* owner;
+    std::function<void()> wait;
+  };
   void run();
 
   std::mutex mutex_;
   std::condition_variable news_;
-  std::list<std::shared_ptr<Request>> waiting_;  // the first is being driven
+  std::list<Waiting> waiting_;  // the first is being driven
   bool ends_ = false;
   std::thread thread_;  // last
 };

@@ -44,16 +44,16 @@ Staging::Staging(Job& job, int device) : fetched(device), done(device), delivere
 Staging::~Staging() { lanes_.clear(); }
 
 // Small ones by powers of two, so that what is kept of smaller ones is never more than what is in use.
-void Staging::make_room(const Plan& plan, int device, Job::Lock& lock) {
+void Staging::make_room(const Plan& plan, int device, Engine::Lock& lock) {
   constexpr std::size_t kLeast = 64 << 10, kLarge = 16 << 20, kPage = 4096;
   const std::size_t wanted = plan_bytes(plan);
   const std::size_t bytes =
       wanted > kLarge ? (wanted + kPage - 1) / kPage * kPage : std::bit_ceil(std::max(wanted, kLeast));
   std::vector<std::shared_ptr<SymmetricMemory>> memory;
-  while (memory.size() < slots_of(plan)) memory.push_back(job_.allocate(bytes));
+  while (memory.size() < slots_of(plan)) memory.push_back(job_.transports().allocate(bytes));
   Room& all = plan.parts == 1 ? whole_ : parts_;
   const std::size_t before = all.slots.size();
-  const Job::Lock::Break unlocked(lock);  // pinning may wait for the device
+  const Engine::Lock::Break unlocked(lock);  // pinning may wait for the device
   try {
     for (auto& each : memory) all.slots.emplace_back(std::move(each), device);
   } catch (...) {

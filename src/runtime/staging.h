@@ -50,7 +50,7 @@ class Staging {
   // Whether every slot has room for that; and gives them room, when no call is under way. Nothing that was pinned is
   // let go of before the communicator is: that may wait for the whole device.
   bool has_room(const Plan& plan) const { return plan_bytes(plan) <= room(plan).bytes; }
-  void make_room(const Plan& plan, int device, Job::Lock& lock);
+  void make_room(const Plan& plan, int device, Engine::Lock& lock);
   std::byte* slot(const Plan& plan, std::size_t part) const {
     const Room& all = room(plan);
     return all.slots[all.slots.size() - slots_of(plan) + part % slots_of(plan)].memory->data();

@@ -34,6 +34,9 @@ struct ChannelClosed {
   std::string why;  // "connection reset by peer"
 };
 
+// Of one channel no rank posts more receives than this before the first of them is filled.
+inline constexpr std::size_t kMaxPostedReceives = 256;
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -109,9 +112,30 @@ class Transport {
   virtual void before_sleep() {}
   virtual void after_sleep() {}
 
-  // A rank touches what peers have lent it only in between. A turn does not wait for anybody.
+  // A rank touches what peers have lent it only in between. A turn does not wait for anybody. has_turns(): they do
+  // something; of the transports of a job at most one has them.
+  virtual bool has_turns() const { return false; }
   virtual void begin_turn() {}
   virtual void end_turn() {}
+
+  // `bytes` of memory, a multiple of 4096, that peers can reach without a copy; the last owner gives it back. nullptr
+  // where this transport has none. Throws Error{system}.
+  virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
+  // A peer may still touch that memory, now or later: what is given back from now on is never used again.
+  virtual void keep_memory() {}
+
+  // While the result lives, which may be longer than the transport, messages in data[0, bytes) are sent from there and
+  // written there. nullptr where that makes no difference. Thread-safe. Throws Error{system}.
+  virtual std::shared_ptr<void> register_memory(std::byte* data, std::size_t bytes) {
+    static_cast<void>(data), static_cast<void>(bytes);
+    return nullptr;
+  }
+
+  // Finds out which peers have gone. before_sleep() may do so too; a rank that never sleeps asks now and then.
+  virtual void look_at_peers() {}
 };
 
 }  // namespace tutti

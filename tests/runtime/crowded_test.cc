@@ -35,7 +35,7 @@ std::vector<bool> crowded_on(const std::vector<Processors>& places,
     });
   for (std::thread& thread : threads) thread.join();
   std::vector<bool> crowded;
-  for (const auto& job : jobs) crowded.push_back(job->crowding().is_crowded());
+  for (const auto& job : jobs) crowded.push_back(job->engine().crowding().is_crowded());
   threads.clear();
   for (auto& job : jobs) threads.emplace_back([&job] { job.reset(); });  // rank 0 stays until the others have left
   for (std::thread& thread : threads) thread.join();
@@ -63,7 +63,7 @@ TEST_F(Crowded, AllWhereSomeAre) { EXPECT_EQ(crowded_on({both_, first_, both_}),
 // As containers that share a machine: they have joined as ranks that have a processor each.
 TEST_F(Crowded, RanksThatShareAProcessorAndWereNotToldFindOut) {
   const auto find_out = [&](const std::shared_ptr<Job>& job) {
-    EXPECT_FALSE(job->crowding().is_crowded());
+    EXPECT_FALSE(job->engine().crowding().is_crowded());
     EXPECT_TRUE(topology::run_on(last_));
     std::vector<int> members(job->size());
     std::iota(members.begin(), members.end(), 0);
@@ -71,7 +71,7 @@ TEST_F(Crowded, RanksThatShareAProcessorAndWereNotToldFindOut) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     std::int32_t all[2] = {};  // how many are crowded, and how many want no more
     while (all[0] < job->size() && all[1] == 0) {
-      const std::int32_t mine[2] = {job->crowding().is_crowded(), std::chrono::steady_clock::now() > give_up};
+      const std::int32_t mine[2] = {job->engine().crowding().is_crowded(), std::chrono::steady_clock::now() > give_up};
       group->run({.collective = Collective::all_reduce, .dtype = DType::int32, .count = 2}, {mine}, {all});
     }
   };

@@ -129,7 +129,7 @@ TEST_F(OnTwoHosts, WhoNamesARdmaDeviceIsToldThatItIsNotUsed) {
   const std::string said = testing::internal::GetCapturedStderr();
   for (const std::string rank : {"0", "1"})
     EXPECT_NE(
-        said.find("tutti: rank " + rank + ": goes without RDMA, though TUTTI_VERBS_DEVICE asks for no_such: this"),
+        said.find("tutti: rank " + rank + ": goes without verbs, though TUTTI_VERBS_DEVICE asks for no_such: this"),
         std::string::npos)
         << said;
 }

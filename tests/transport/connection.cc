@@ -6,21 +6,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <limits>
 #include <map>
 #include <stdexcept>
 
+#include "base/log.h"
+#include "transport/connector.h"
 #include "transport/faulty.h"
 #include "transport/inproc/transport.h"
 #include "transport/pretended_fabric.h"
-#include "transport/shm/transport.h"
-#include "transport/tcp/transport.h"
-#include "transport/verbs/device.h"
+#include "transport/registry.h"
+#include "transport/unix_socket/connector.h"
 #include "transport/verbs/transport.h"
-#include "tutti/error.h"
 
 namespace tutti {
 namespace {
+
+const bool kRegistered = (register_transport({"unix_socket", unix_socket::make_connector}), true);
 
 class InprocConnection final : public Connection {
  public:
@@ -58,50 +59,55 @@ std::array<int, 2> connected_sockets() {
   return {first, second};
 }
 
-class TcpConnection final : public Connection {
+std::array<int, 2> connected_unix_sockets() {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    throw std::runtime_error("no Unix sockets here");
+  return ends;
+}
+
+// Two ranks of one host that joined by a kind of transport that is registered.
+class JoinedConnection final : public Connection {
  public:
+  explicit JoinedConnection(const TransportKind& kind) {
+    for (const int side : {0, 1}) {
+      connectors_[side] = kind.make({settings_, log_, sleepers_[side]});
+      if (const std::string why = connectors_[side]->probe(true, 2); !why.empty()) throw std::runtime_error(why);
+      transports_[side] = &connectors_[side]->begin({.own = side, .host = {0, 0}});
+    }
+    if (!per_communicator()) connect(0);
+  }
+  bool per_communicator() const { return connectors_[0]->route()->per_communicator; }
+
   // Connects when the second end opens, so the first starts without a connection.
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
-    auto channel = transports_[side].channel(communicator, side, 1 - side);
-    if (++ends_[communicator] == 2) {
-      const std::array<int, 2> sockets = connected_sockets();
-      for (const int end : {0, 1}) transports_[end].attach(communicator, 1 - end, sockets[end]);
-    }
+    auto channel = transports_[side]->channel(communicator, side, 1 - side);
+    if (per_communicator() && ++ends_[communicator] == 2) connect(communicator);
     return channel;
   }
-  Transport& transport(int side) override { return transports_[side]; }
+  Transport& transport(int side) override { return *transports_[side]; }
   Sleeper& sleeper(int side) override { return sleepers_[side]; }
 
  private:
+  void connect(std::uint64_t communicator) {
+    const std::array<int, 2> sockets =
+        connectors_[0]->route()->path == Path::local ? connected_unix_sockets() : connected_sockets();
+    for (const int side : {0, 1}) connectors_[side]->attach(communicator, 1 - side, sockets[side]);
+  }
+
+  const Settings settings_;
+  const runtime::Log log_{settings_};
   Sleeper sleepers_[2];
-  tcp::Transport transports_[2] = {tcp::Transport(sleepers_[0]), tcp::Transport(sleepers_[1])};
+  std::unique_ptr<Connector> connectors_[2];
+  Transport* transports_[2];
   std::map<std::uint64_t, int> ends_;
 };
 
-class ShmConnection final : public Connection {
- public:
-  ShmConnection() {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0)
-      throw std::runtime_error("no Unix sockets here");
-    for (const int side : {0, 1}) transports_[side].attach(1 - side, ends[side]);
-  }
-  std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
-    return transports_[side].channel(communicator, side, 1 - side);
-  }
-  Transport& transport(int side) override { return transports_[side]; }
-  Sleeper& sleeper(int side) override { return sleepers_[side]; }
-
- private:
-  Sleeper sleepers_[2];
-  shm::Transport transports_[2] = {shm::Transport(sleepers_[0]), shm::Transport(sleepers_[1])};
-};
-
-// Verbs over a pretended device, and with all of this process's memory registered; or over this machine's.
-enum class Verbs : std::uint8_t { pretended, registered, device };
+// Verbs over a pretended device, and with all of this process's memory registered.
+enum class Verbs : std::uint8_t { pretended, registered };
 
 template <Verbs kKind>
-class VerbsConnection : public Connection {
+class VerbsConnection final : public Connection {
  public:
   VerbsConnection() {
     for (const int side : {0, 1})
@@ -123,27 +129,24 @@ class VerbsConnection : public Connection {
   Sleeper& sleeper(int side) override { return sleepers_[side]; }
 
  private:
-  std::shared_ptr<verbs::Fabric> fabric() {
-    return kKind == Verbs::device ? verbs::open_device({}, -1) : make_pretended_fabric(network_);
-  }
-
   const std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
   Sleeper sleepers_[2];
-  verbs::Transport transports_[2] = {{sleepers_[0], fabric()}, {sleepers_[1], fabric()}};
+  verbs::Transport transports_[2] = {{sleepers_[0], make_pretended_fabric(network_)},
+                                     {sleepers_[1], make_pretended_fabric(network_)}};
   std::shared_ptr<void> everything_[2];
   std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
 };
 
-// Another connection whose transports misbehave as far as the contract allows.
-template <class Inner>
+// A connection whose transports misbehave as far as the contract allows.
 class FaultyConnection final : public Connection {
  public:
+  explicit FaultyConnection(std::unique_ptr<Connection> inner) : inner_(std::move(inner)) {}
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
     // The wrapped channel first: what opens it may do more than ask the transport for it.
-    return wrappers_[side].wrap(inner_.open(side, communicator), communicator, side, 1 - side);
+    return wrappers_[side].wrap(inner_->open(side, communicator), communicator, side, 1 - side);
   }
   Transport& transport(int side) override { return wrappers_[side]; }
-  Sleeper& sleeper(int side) override { return inner_.sleeper(side); }
+  Sleeper& sleeper(int side) override { return inner_->sleeper(side); }
 
  private:
   static constexpr Faults faults(std::uint64_t seed) {
@@ -153,36 +156,36 @@ class FaultyConnection final : public Connection {
             .idle_progress_percent = 30,
             .refuse_reserve_percent = 50};
   }
-  Inner inner_;
-  FaultyTransport wrappers_[2] = {{inner_.transport(0), faults(1)}, {inner_.transport(1), faults(2)}};
+  const std::unique_ptr<Connection> inner_;
+  FaultyTransport wrappers_[2] = {{inner_->transport(0), faults(1)}, {inner_->transport(1), faults(2)}};
 };
 
 template <class T>
-std::unique_ptr<Connection> make() {
-  return std::make_unique<T>();
+ConnectionKind kind(const std::string& name) {
+  return {.name = name, .make = [] { return std::make_unique<T>(); }};
 }
 
 }  // namespace
 
 std::vector<ConnectionKind> all_connections() {
-  std::vector<ConnectionKind> all = {
-      {.name = "inproc", .make = make<InprocConnection>},
-      {.name = "tcp", .make = make<TcpConnection>},
-      {.name = "shm", .make = make<ShmConnection>, .notices_close = false},
-      {.name = "verbs", .make = make<VerbsConnection<Verbs::pretended>>},
-      {.name = "verbs_registered", .make = make<VerbsConnection<Verbs::registered>>},
-      {.name = "faulty_verbs", .make = make<FaultyConnection<VerbsConnection<Verbs::registered>>>, .quick = false},
-      {.name = "faulty_shm", .make = make<FaultyConnection<ShmConnection>>, .notices_close = false, .quick = false},
-      {.name = "faulty_inproc", .make = make<FaultyConnection<InprocConnection>>, .quick = false},
-      {.name = "faulty_tcp", .make = make<FaultyConnection<TcpConnection>>, .quick = false},
-  };
-  try {
-    verbs::try_out(*verbs::open_device({}, -1), 2);
-    all.push_back({.name = "verbs_device", .make = make<VerbsConnection<Verbs::device>>});
-    all.push_back({.name = "faulty_verbs_device",
-                   .make = make<FaultyConnection<VerbsConnection<Verbs::device>>>,
+  std::vector<ConnectionKind> all = {kind<InprocConnection>("inproc"),
+                                     kind<VerbsConnection<Verbs::pretended>>("verbs_pretended"),
+                                     kind<VerbsConnection<Verbs::registered>>("verbs_registered")};
+  for (const TransportKind& kind : transport_kinds()) try {
+      // A rank notices that a peer's channel has closed where that has a connection of its own.
+      const bool notices_close = JoinedConnection(kind).per_communicator();
+      all.push_back({.name = std::string(kind.name),
+                     .make = [kind] { return std::make_unique<JoinedConnection>(kind); },
+                     .notices_close = notices_close});
+    } catch (const std::exception&) {  // verbs, without a device
+    }
+  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+    const ConnectionKind inner = all[i];
+    if (inner.name == "verbs_pretended" || inner.name == "unix_socket") continue;  // their likes show as much
+    all.push_back({.name = "faulty_" + inner.name,
+                   .make = [make = inner.make] { return std::make_unique<FaultyConnection>(make()); },
+                   .notices_close = inner.notices_close,
                    .quick = false});
-  } catch (const Error&) {  // there is none, or none that can be used
   }
   return all;
 }

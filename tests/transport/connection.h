@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "transport/sleeper.h"
@@ -23,14 +25,15 @@ class Connection {
 };
 
 struct ConnectionKind {
-  const char* name;
-  std::unique_ptr<Connection> (*make)();
+  std::string name;
+  std::function<std::unique_ptr<Connection>()> make;
   bool notices_close = true;  // when the peer's channel is destroyed
   bool quick = true;          // false: a fault-injecting wrapper, for which the longest cases are cut
 };
 inline std::ostream& operator<<(std::ostream& out, const ConnectionKind& kind) { return out << kind.name; }
 
-// Every transport there is. To add one: a class beside the others in connection.cc, and a line in this list.
+// Every kind that is registered (transport/registry.h) and can be used here; threads of one process; verbs over a
+// pretended device; and each of them behind a wrapper that makes trouble.
 std::vector<ConnectionKind> all_connections();
 
 }  // namespace tutti

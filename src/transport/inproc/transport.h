@@ -20,6 +20,7 @@ class Transport final : public tutti::Transport {
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
+  bool has_turns() const override { return true; }
   void begin_turn() override { self_.turn.begin(); }
   void end_turn() override { self_.turn.end(); }
 

@@ -14,12 +14,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/transport.h"
+
 namespace tutti::shm {
 
 inline constexpr std::uint32_t kLines = 16;  // few, so that a pair's lines of 256 bytes stay in the first-level cache
-// How far ahead of the message at hand there can be a post: two messages of each piece of a call of the most pieces
-// (selection/choose.h). What goes beyond is copied. With 32, all_reduce of 32 MiB took 3.8 ms, not 2.6.
+// How far ahead of the message at hand there can be a post. A message whose post goes beyond that is copied. With 32,
+// all_reduce of 32 MiB took 3.8 ms, not 2.6.
 inline constexpr std::uint32_t kPosts = 256;
+static_assert(kPosts >= kMaxPostedReceives);
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 1568;
 // The writer uses as much of the ring as it sees fit (ring_bytes_for).

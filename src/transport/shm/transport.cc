@@ -98,6 +98,11 @@ std::shared_ptr<Peer> Transport::find(int peer) {
   return who;
 }
 
+std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
+  const std::uint64_t offset = own_->allocate(bytes);
+  return {own_->at(offset), [segment = own_, offset, bytes](std::byte*) { segment->free(offset, bytes); }};
+}
+
 bool Transport::is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const {
   return own_->holds(data, bytes, offset);
 }

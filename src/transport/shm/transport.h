@@ -38,6 +38,7 @@ class Transport final : public tutti::Transport {
   std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
+  bool has_turns() const override { return true; }
   void begin_turn() override {
     own_->header().turn.begin();
     if (!others_make_barriers_) std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -53,12 +54,12 @@ class Transport final : public tutti::Transport {
   // the peer gave something else.
   std::shared_ptr<Peer> find(int peer);
 
-  // Finds out which peers have gone. before_sleep() does it too; who never sleeps must ask now and then.
-  void look_at_peers();
+  std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
+  void keep_memory() override { own_->keep_all(); }
+  void look_at_peers() override;
 
   std::size_t ring_bytes() const { return ring_bytes_; }
   Segment& own() { return *own_; }
-  const std::shared_ptr<Segment>& shared_own() { return own_; }
   // Whether [data, data + bytes) is symmetric memory of this rank, and then its offset in the segment.
   bool is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const;
 

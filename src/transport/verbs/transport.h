@@ -38,6 +38,10 @@ class Transport final : public tutti::Transport {
   void attach(std::uint64_t communicator, int peer, int fd) { mailboxes_.attach(communicator, peer, fd); }
   void fail(std::uint64_t communicator, int peer, const std::string& why) { mailboxes_.fail(communicator, peer, why); }
 
+  std::shared_ptr<void> register_memory(std::byte* data, std::size_t bytes) override {
+    return registry_.add(data, bytes);
+  }
+
   // Memory that messages are sent from and written to where they lie. Thread-safe.
   Registry& registry() { return registry_; }
 

@@ -1,0 +1,37 @@
+// A communicator as its job sees it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "control/control.h"
+
+namespace tutti::runtime {
+
+class JobMember {
+ public:
+  virtual std::uint64_t id() const = 0;
+
+  // Under the engine's lock.
+  virtual void advance() = 0;
+  virtual std::uint64_t moves() const = 0;                                   // grows whenever a call has moved
+  virtual void watch_driven(std::chrono::steady_clock::time_point now) = 0;  // calls that the progress thread drives
+  virtual bool is_busy() const = 0;                                          // it has calls that are not over
+
+  // On the control thread. A rank of the job is lost, and why; a notice about this communicator.
+  virtual void lose(int job_rank, const std::string& why) = 0;
+  virtual void on_notice(const Notice& notice) = 0;
+
+  // When the process exits: it aborts calls that are not over, and leaves (under the engine's lock); then any call
+  // fails (thread-safe).
+  virtual void leave_at_exit() = 0;
+  virtual void fail_at_exit() = 0;
+  // In a forked child, where nothing of a job is destroyed.
+  virtual void live_for_ever() = 0;
+
+ protected:
+  ~JobMember() = default;
+};
+
+}  // namespace tutti::runtime

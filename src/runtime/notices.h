@@ -1,0 +1,47 @@
+// What the control plane has told this rank of the others, and which of its communicators is to hear of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/job_member.h"
+#include "runtime/partings.h"
+
+namespace tutti::runtime {
+
+// Thread-safe.
+class Notices {
+ public:
+  Notices(int ranks, const Log& log) : left_(std::make_unique<std::atomic<bool>[]>(ranks)), partings_(log) {}
+
+  // On the control thread.
+  void heard(const Notice& notice);
+
+  // From then on the member hears what concerns it; at once, what has come before it was made.
+  void add(JobMember& member);
+  void remove(JobMember& member);
+
+  bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
+  Partings& partings() { return partings_; }
+
+  void fail_all_at_exit();
+  // Around a fork(), so that the child finds all of this whole.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child();
+
+ private:
+  const std::unique_ptr<std::atomic<bool>[]> left_;  // by rank
+  std::mutex mutex_;                                 // taken inside the engine's lock
+  std::vector<JobMember*> members_;
+  std::map<int, std::string> lost_;           // peers, and why
+  std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
+  Partings partings_;
+};
+
+}  // namespace tutti::runtime
