@@ -13,13 +13,13 @@
 
 #include "control/control.h"
 #include "runtime/call_ledger.h"
-#include "runtime/device_health.h"
 #include "runtime/failure_state.h"
 #include "runtime/job.h"
 #include "runtime/patience.h"
 #include "runtime/plan_cache.h"
 #include "runtime/request.h"
 #include "runtime/stall_detector.h"
+#include "staging/device_health.h"
 #include "tutti/communicator.h"
 
 namespace tutti::runtime {
@@ -92,7 +92,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Sides look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
   void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
              Engine::Lock& lock);
-  void make_passage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
+  void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
@@ -143,7 +143,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
   MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
-  std::unique_ptr<Staging> staging_;  // once a call has had a passage
+  std::unique_ptr<Staging> staging_;  // once a call was staged
   DeviceHealth device_health_;
   bool was_driven_ = false;           // the job's thread has had calls of it
   int driven_ = 0;                    // those that are not over

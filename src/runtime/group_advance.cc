@@ -41,7 +41,7 @@ inline void Group::enter(Request& request) {
 void Group::attend(Request& request) try {
   const Tag tag = request.tag();
   request.attendance = place_->attend(id_, request.sequence, size(), rank_,
-                                      request.passage == nullptr ? Guest{.tag = tag} : request.passage->guest(tag));
+                                      request.staged == nullptr ? Guest{.tag = tag} : request.staged->guest(tag));
   if (request.attendance->refused()) throw Error(*request.attendance->refused());
 } catch (TagMismatch& mismatch) {
   mismatch.peer = members_[mismatch.peer];
@@ -52,7 +52,7 @@ void Group::attend(Request& request) try {
 bool Group::has_met(Request& request) {
   using State = MeetingPlace::State;
   const State state = request.attendance->state();
-  const cuda::Stream stream = request.passage == nullptr ? nullptr : request.passage->stream();
+  const cuda::Stream stream = request.staged == nullptr ? nullptr : request.staged->stream();
   const bool here =
       state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
   if (!on_device(request, here)) return false;
@@ -66,10 +66,10 @@ inline bool Group::begin_part(Request& request) {
   const std::size_t part = request.part, offset = part * request.plan->row_bytes;
   const std::byte* input = request.input + offset;
   std::byte* output = request.output + offset;
-  if (request.passage != nullptr) {
-    if (!on_device(request, request.passage->fetch(part))) return false;
-    input = request.passage->input(part);
-    output = request.passage->output(part);
+  if (request.staged != nullptr) {
+    if (!on_device(request, request.staged->fetch(part))) return false;
+    input = request.staged->input(part);
+    output = request.staged->output(part);
   }
   request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
   request.stage = Request::Stage::running;
@@ -98,7 +98,7 @@ void Group::finish(Request& request) {
   if (request.error) request.attendance.reset();
   request.stage = Request::Stage::over;
   if (std::exchange(request.driven, false)) --driven_;
-  if (request.passage != nullptr) request.passage->let_go();
+  if (request.staged != nullptr) request.staged->release();
   if (request.sleeps) job_->engine().wake();
 }
 
@@ -143,20 +143,20 @@ bool Group::take_turn() {
       if (!request.operation.advance()) return false;
     }
     request.stage = Request::Stage::entered;
-    if (request.passage != nullptr) request.passage->deliver(request.part);
+    if (request.staged != nullptr) request.staged->deliver(request.part);
   }
-  return request.passage == nullptr || on_device(request, request.passage->is_delivered());
+  return request.staged == nullptr || on_device(request, request.staged->is_delivered());
 }
 
 // Whether no device touches the request's memory any more.
 bool Group::is_quiet(Request& request) try {
   if (request.attendance != nullptr && !request.attendance->withdraw()) return false;
-  if (request.passage == nullptr) return true;
-  const Passage& passage = *request.passage;
-  if (!passage.is_put()) return false;
-  const auto [in, out] = passage.lanes();
-  return (passage.has_fetched() || device_health_.failure_of(passage, in->device) != nullptr) &&
-         (passage.has_delivered() || device_health_.failure_of(passage, out->device) != nullptr);
+  if (request.staged == nullptr) return true;
+  const StagedCall& staged = *request.staged;
+  if (!staged.is_enqueued()) return false;
+  const auto [in, out] = staged.lanes();
+  return (staged.has_fetched() || device_health_.failure_of(staged, in->device) != nullptr) &&
+         (staged.has_delivered() || device_health_.failure_of(staged, out->device) != nullptr);
 } catch (const Error&) {
   return true;  // the device has failed: nothing moves any more
 }
@@ -173,8 +173,8 @@ void Group::give_up() {
   // Not before: a peer may have been reading what the next call's copies go to.
   for (Request* request : queue_) {
     using Stage = Request::Stage;
-    if (request->passage == nullptr || std::exchange(request->stage, Stage::revoked) == Stage::revoked) continue;
-    request->passage->let_go();
+    if (request->staged == nullptr || std::exchange(request->stage, Stage::revoked) == Stage::revoked) continue;
+    request->staged->release();
     let_go_at_ = now;
   }
   const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
@@ -198,7 +198,7 @@ void Group::keep_staging() {
 void Group::forget(Request& request) {
   abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
-  if (request.passage != nullptr) request.passage->let_go();
+  if (request.staged != nullptr) request.staged->release();
   if (std::exchange(request.driven, false)) --driven_;
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);

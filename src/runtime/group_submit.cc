@@ -65,13 +65,13 @@ inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, C
   request.plan = &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
-  if (packed || stream != nullptr) make_passage(request, sides, stream, lock);
+  if (packed || stream != nullptr) stage(request, sides, stream, lock);
   request.sequence = ledger_.number_next();
 }
 
 // Without the engine wherever CUDA is called: that may wait for a stream that another thread, which needs the engine,
 // is to let go on.
-void Group::make_passage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
+void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
@@ -79,25 +79,29 @@ void Group::make_passage(Request& request, const Sides& sides, void* stream, Eng
     std::unique_ptr<Staging> made;
     {
       const Engine::Lock::Break unlocked(lock);
-      made = std::make_unique<Staging>(*job_, device);
+      made = std::make_unique<Staging>(device);
     }
     staging_ = std::move(made);
   }
   if (sides.staged() && !staging_->has_room(plan)) {
     finish_all(lock);
     if (has_failed()) refuse();
-    staging_->make_room(plan, sides.in.staged ? sides.in.device : sides.out.device, lock);
+    const Staging::Wanted wanted = Staging::wanted(plan);
+    std::vector<std::shared_ptr<SymmetricMemory>> memory;
+    while (memory.size() < wanted.slots) memory.push_back(job_->transports().allocate(wanted.bytes));
+    const Engine::Lock::Break unlocked(lock);
+    staging_->add_slots(plan, sides.in.staged ? sides.in.device : sides.out.device, std::move(memory));
   }
   Staging& staging = *staging_;
   const Engine::Lock::Break unlocked(lock);
-  request.passage = std::make_unique<Passage>(staging, plan, sides.in, sides.out, on);
+  request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, on);
 }
 
 // Where that fails the call is given up as others are: some of it is on the device.
 void Group::put(Request& request, Engine::Lock& lock) {
   const Engine::Lock::Break unlocked(lock);
   try {
-    request.passage->put();
+    request.staged->enqueue();
     return;
   } catch (const Error& error) {
     abort({error.code, -1, error.what()});
@@ -162,7 +166,7 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
 
 // On the thread that called, whose stream cudaStreamPerThread is.
 void Group::hold_behind(Request& request) {
-  if (request.attendance != nullptr) request.attendance->hold(request.passage->stream());
+  if (request.attendance != nullptr) request.attendance->hold(request.staged->stream());
   request.attendance.reset();
 }
 
@@ -181,7 +185,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
   admit(*request, ask, sides, input, output, stream, lock);
   request->group = shared_from_this();
   try {
-    if (ahead) request->passage->go_ahead();
+    if (ahead) request->staged->go_ahead();
     queue_.push_back(request.get());
     if (ahead) {
       was_driven_ = request->driven = true;

@@ -122,9 +122,9 @@ void Group::watch_device() {
   const Settings& settings = job_->settings();
   const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
-  if (current_->passage != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
-    for (const Staging::Lane* lane : current_->passage->lanes())
-      if (const Error* const error = device_health_.failure_of(*current_->passage, lane->device))
+  if (current_->staged != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
+    for (const Staging::Lane* lane : current_->staged->lanes())
+      if (const Error* const error = device_health_.failure_of(*current_->staged, lane->device))
         return abort({error->code, rank_, error->what()});
   }
   if (stall_.waited() > settings.timeout) {

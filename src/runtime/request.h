@@ -9,7 +9,7 @@
 #include "executor/meeting.h"
 #include "executor/operation.h"
 #include "executor/plan.h"
-#include "runtime/staging.h"
+#include "staging/staged_call.h"
 #include "tutti/error.h"
 #include "types/call.h"
 
@@ -37,7 +37,7 @@ class Request {
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  std::unique_ptr<Passage> passage;                      // where a device or a stream has a part in it
+  std::unique_ptr<StagedCall> staged;                    // where a device or a stream has a part in it
   std::unique_ptr<MeetingPlace::Attendance> attendance;  // while it is not known to be done by messages
   Operation operation;                                   // of the part that is under way
   std::size_t part = 0;

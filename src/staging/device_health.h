@@ -1,12 +1,12 @@
 // Whether a GPU that a call waits for has failed.
 #pragma once
 
+#include <chrono>
 #include <future>
 #include <map>
 #include <optional>
 
-#include "runtime/patience.h"
-#include "runtime/staging.h"
+#include "staging/staged_call.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -17,7 +17,7 @@ class DeviceHealth {
   static constexpr std::chrono::milliseconds kBetweenQuestions{100};
 
   // What `device`, one of the call's, has failed with, as far as is known; a failed device stays so. Blocks never.
-  const Error* failure_of(const Passage& call, int device);
+  const Error* failure_of(const StagedCall& call, int device);
 
   // The thread that asks may be in CUDA for as long as the device does not answer. Nobody waits for it any more.
   void abandon();
@@ -25,7 +25,7 @@ class DeviceHealth {
  private:
   std::map<int, Error> failed_;  // for good
   std::future<std::map<int, Error>> question_;
-  Patience::Clock::time_point asked_{};
+  std::chrono::steady_clock::time_point asked_{};
 };
 
 }  // namespace tutti::runtime

@@ -1,15 +1,15 @@
-#include "runtime/device_health.h"
+#include "staging/device_health.h"
 
 #include <exception>
 #include <utility>
 
 namespace tutti::runtime {
 
-const Error* DeviceHealth::failure_of(const Passage& call, int device) {
+const Error* DeviceHealth::failure_of(const StagedCall& call, int device) {
   if (question_.valid() && question_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
     failed_.merge(question_.get());
   if (const auto found = failed_.find(device); found != failed_.end()) return &found->second;
-  const auto now = Patience::Clock::now();
+  const auto now = std::chrono::steady_clock::now();
   if (question_.valid() || now < asked_ + kBetweenQuestions) return nullptr;
   asked_ = now;
   try {

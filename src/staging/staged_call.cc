@@ -1,0 +1,113 @@
+#include "staging/staged_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/copy.h"
+
+namespace tutti::runtime {
+namespace {
+
+void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
+                       std::size_t row_bytes, std::size_t rows) {
+  for (std::size_t row = 0; row < rows; ++row) copy_bytes(to + row * to_stride, from + row * from_stride, row_bytes);
+}
+
+}  // namespace
+
+StagedCall::StagedCall(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream)
+    : staging_(staging),
+      plan_(plan),
+      input_(input),
+      output_(output),
+      stream_(stream),
+      copies_(staging, plan, input, output, stream == nullptr ? -1 : cuda::device_of(stream)) {
+  if (stream_ != nullptr) {
+    const int device = cuda::device_of(stream_);
+    ready_.try_emplace(device, device).first->second.record(stream_);
+  }
+  // What the default stream of another device was given counts too; without a stream, so does that of this device.
+  for (const Side* side : {&input_, &output_})
+    if (side->staged && !ready_.contains(side->device))
+      ready_.try_emplace(side->device, side->device).first->second.record(cuda::legacy_stream());
+}
+
+void StagedCall::go_ahead() {
+  copies_.take_numbers();
+  is_ahead_ = true;
+  enqueueing_.store(true, std::memory_order_relaxed);
+}
+
+void StagedCall::enqueue() {
+  struct Enqueueing {
+    std::atomic<bool>& on;
+    ~Enqueueing() { on.store(false, std::memory_order_release); }
+  } enqueueing{enqueueing_};
+  // The events go with this thread: no other calls anything of CUDA's for this call.
+  const auto ready = std::move(ready_);
+  copies_.begin(ready);
+  for (std::size_t part = 0; part < plan_.parts; ++part) {
+    while (copies_.enqueued_fetches() < std::min(plan_.parts, part + Staging::kSlots)) copies_.enqueue_fetch();
+    copies_.enqueue_delivery();
+  }
+  if (stream_ != nullptr) copies_.hold(stream_);
+}
+
+const std::byte* StagedCall::input(std::size_t part) const {
+  if (!is_staged()) return input_.data + part * plan_.row_bytes;
+  return staging_.slot(plan_, part) + plan_.part(part).input_bias;
+}
+
+std::byte* StagedCall::output(std::size_t part) const {
+  if (!is_staged()) return output_.data + part * plan_.row_bytes;
+  return staging_.slot(plan_, part) + plan_.part(part).output_bias;
+}
+
+bool StagedCall::fetch(std::size_t part) {
+  if (!copies_.has_numbers()) {
+    copies_.take_numbers();
+    copies_.begin(ready_);
+  }
+  if (!is_ahead_)
+    while (copies_.enqueued_fetches() < std::min(plan_.parts, part + Staging::kSlots)) copies_.enqueue_fetch();
+  if (!copies_.is_fetched(part)) return false;
+  if (copies_.fetches() || !is_staged()) return true;
+  // The part that had the slot before has left it.
+  if (part >= Staging::kSlots && copies_.delivers() && !copies_.is_delivered(part - Staging::kSlots)) return false;
+  if (!input_.moves || input_.staged) return true;
+  const Plan& plan = plan_.part(part);
+  copy_rows_on_host(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
+  return true;
+}
+
+void StagedCall::deliver(std::size_t part) {
+  if (is_staged() && output_.moves && !output_.staged) {
+    const Plan& plan = plan_.part(part);
+    copy_rows_on_host(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
+                      staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows);
+  }
+  copies_.signal_done(part);
+  if (!is_ahead_) copies_.enqueue_delivery();
+}
+
+bool StagedCall::is_delivered() const {
+  return !copies_.delivers() || (is_ahead_ ? copies_.is_delivered(plan_.parts - 1) : copies_.has_delivered());
+}
+
+Guest StagedCall::guest(const Tag& tag) const {
+  Guest guest{.tag = tag};
+  if (!input_.staged || !output_.staged || input_.device != output_.device) return guest;
+  guest.device = input_.device;
+  guest.input = input_.data;
+  guest.output = output_.data;
+  for (const auto& [device, event] : ready_) guest.ready.push_back(&event);
+  guest.stream = copies_.to();
+  return guest;
+}
+
+void StagedCall::release() noexcept {
+  if (copies_.has_numbers()) copies_.signal_done(plan_.parts - 1);
+}
+
+}  // namespace tutti::runtime
