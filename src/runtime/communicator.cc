@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/group.h"
+#include "runtime/group_setup.h"
 #include "selection/choose_text.h"
 
 namespace tutti {
@@ -23,7 +24,7 @@ std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
   std::vector<int> members(job->size());
   for (int r = 0; r < job->size(); ++r) members[r] = r;
   const int rank = job->rank();
-  return Group::make(std::move(job), kWorld, std::move(members), rank);
+  return Group::make(std::move(job), kWorld, runtime::Members(std::move(members), rank));
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
 int Communicator::rank() const { return group_->rank(); }
 int Communicator::size() const { return group_->size(); }
 
-Communicator Communicator::split(int color, int key) { return Communicator(group_->split(color, key)); }
+Communicator Communicator::split(int color, int key) { return Communicator(runtime::split(*group_, color, key)); }
 
 Registration Communicator::register_memory(void* data, std::size_t bytes) {
   group_->job().engine().refuse_if_forked();
@@ -152,7 +153,7 @@ Registration Communicator::register_memory(void* data, std::size_t bytes) {
 
 Memory Communicator::allocate(std::size_t bytes) {
   Memory memory;
-  memory.owner_ = group_->allocate(bytes);
+  memory.owner_ = runtime::allocate(*group_, bytes);
   memory.data_ = memory.owner_->data();
   memory.bytes_ = bytes;
   return memory;

@@ -7,27 +7,27 @@
 namespace tutti::runtime {
 namespace {
 
-Layout layout_of(const Job& job, const std::vector<int>& members) {
-  Layout layout = Layout::of(static_cast<int>(members.size()));
+Layout layout_of(const Job& job, const Members& members) {
+  Layout layout = Layout::of(members.size());
   std::map<int, int> numbers;
-  for (std::size_t r = 0; r < members.size(); ++r)
-    layout.host[r] = numbers.try_emplace(job.host_of(members[r]), static_cast<int>(numbers.size())).first->second;
+  for (int r = 0; r < members.size(); ++r)
+    layout.host[r] =
+        numbers.try_emplace(job.host_of(members.job_rank_of(r)), static_cast<int>(numbers.size())).first->second;
   return layout;
 }
 
 }  // namespace
 
-Group::Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank)
+Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members)
     : job_(std::move(job)),
       id_(id),
-      members_(std::move(members)),
-      rank_(rank),
-      plans_(rank_, layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
+      members_(members),
+      plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
       links_(members_.size()),
       place_(size() <= kMostGuests ? job_->meeting_place() : nullptr) {}
 
-std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank) {
-  std::shared_ptr<Group> group(new Group(std::move(job), id, std::move(members), rank));
+std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members) {
+  std::shared_ptr<Group> group(new Group(std::move(job), id, members));
   Engine::Lock lock(group->job_->engine());
   group->job_->add(*group);
   group->job_->control().publish(id, group->ledger_.history());
@@ -57,8 +57,8 @@ bool Group::finds_unclaimed() {
     if (Call::unpack(tag).sequence > ledger_.count())
       continue;  // the peer goes on without this rank: it will hear that it has left
     abort({ErrorCode::mismatch, peer,
-           "the ranks made different calls: " + name_of(peer) + " called " + describe(Call::unpack(tag)) + ", which " +
-               name_of(rank_) + " never did before it left"});
+           "the ranks made different calls: " + members_.name_of(peer) + " called " + describe(Call::unpack(tag)) +
+               ", which " + members_.own_name() + " never did before it left"});
     return true;
   }
   return false;
@@ -71,7 +71,7 @@ void Group::tell_untold() {
 void Group::leave_at_exit() {
   if (is_busy()) {
     const Request& first = current_ != nullptr ? *current_ : *queue_.front();
-    abort({ErrorCode::aborted, rank_, name_of(rank_) + "'s process exited during " + describe(first.call())});
+    abort({ErrorCode::aborted, rank(), members_.own_name() + "'s process exited during " + describe(first.call())});
     failure_.note_unheard();
     advance();
   }
@@ -80,7 +80,7 @@ void Group::leave_at_exit() {
 }
 
 void Group::fail_at_exit() {
-  fail({ErrorCode::aborted, rank_, name_of(rank_) + " has left its job, as its process is exiting"});
+  fail({ErrorCode::aborted, rank(), members_.own_name() + " has left its job, as its process is exiting"});
 }
 
 void Group::leave(bool is_awaited) {
@@ -90,7 +90,7 @@ void Group::leave(bool is_awaited) {
     return;
   }
   const CallAccount account = ledger_.account();
-  job_->notices().partings().expect(id_, members_, rank_, account, is_awaited);
+  job_->notices().partings().expect(id_, members_, account, is_awaited);
   job_->control().farewell(id_, size(), account);
 }
 
@@ -104,65 +104,6 @@ void Group::finalize() {
   // A rank 0 that is silent for 3 times connect_timeout counts as lost, and then the answer comes from this process.
   const auto limit = std::max<std::chrono::milliseconds>(4 * job_->settings().connect_timeout, std::chrono::seconds(2));
   if (const auto error = job_->notices().partings().wait(id_, limit)) throw Error(*error);
-}
-
-int Group::local_rank_of(int job_rank) const {
-  const auto found = std::find(members_.begin(), members_.end(), job_rank);
-  return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
-}
-
-// --- collectives on the communicator itself
-// ---------------------------------------------------------------------------------
-
-void Group::all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words) {
-  run({.collective = Collective::all_gather, .dtype = DType::uint64, .flags = purpose, .count = words}, mine, all);
-}
-
-std::shared_ptr<Group> Group::split(int color, int key) {
-  struct Wish {
-    std::int64_t color, key;
-  };
-  const Wish mine{color, key};
-  std::vector<Wish> all(size());
-  all_gather_words(1, &mine, all.data(), 2);
-  std::vector<int> together;
-  for (int r = 0; r < size(); ++r)
-    if (color < 0 ? r == rank_ : all[r].color == color) together.push_back(r);
-  std::stable_sort(together.begin(), together.end(), [&](int a, int b) { return all[a].key < all[b].key; });
-  const int rank = static_cast<int>(std::find(together.begin(), together.end(), rank_) - together.begin());
-  for (int& member : together) member = members_[member];
-  // All members derive the same number from what they agree on; groups of one call differ in color, or in their only
-  // member.
-  const std::uint64_t distinct =
-      color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(rank_) : static_cast<std::uint64_t>(color);
-  const std::uint64_t id = mix(mix(mix(id_) + ++splits_) + distinct);
-  return make(job_, id, std::move(together), rank);
-}
-
-std::shared_ptr<SymmetricMemory> Group::allocate(std::size_t bytes) {
-  const std::uint64_t mine = bytes;
-  std::vector<std::uint64_t> all(size());
-  all_gather_words(2, &mine, all.data(), 1);
-  for (int r = 0; r < size(); ++r)
-    if (all[r] != bytes)
-      throw Error(ErrorCode::invalid_argument, "allocate: " + name_of(r) + " asks for " + std::to_string(all[r]) +
-                                                   " bytes, " + name_of(rank_) + " for " + std::to_string(bytes) +
-                                                   "; all must ask for the same");
-  std::shared_ptr<SymmetricMemory> memory;
-  std::string trouble;
-  try {
-    Engine::Lock lock(job_->engine());
-    memory = job_->transports().allocate(bytes);
-  } catch (const Error& error) {
-    trouble = error.what();
-  }
-  const std::uint64_t fine = memory != nullptr;
-  all_gather_words(2, &fine, all.data(), 1);
-  for (int r = 0; r < size(); ++r)
-    if (all[r] == 0)
-      throw Error(ErrorCode::system, "allocate: " + name_of(r) + " has no room for " + std::to_string(bytes) +
-                                         " bytes" + (r == rank_ ? " (" + trouble + ")" : ""));
-  return memory;
 }
 
 }  // namespace tutti::runtime

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,7 +13,9 @@
 #include "runtime/call_ledger.h"
 #include "runtime/failure_state.h"
 #include "runtime/job.h"
+#include "runtime/members.h"
 #include "runtime/patience.h"
+#include "runtime/peer_answers.h"
 #include "runtime/plan_cache.h"
 #include "runtime/request.h"
 #include "runtime/stall_detector.h"
@@ -26,15 +26,13 @@ namespace tutti::runtime {
 
 class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
-  // members[r] is the job's rank of rank r here.
-  static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
+  static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members);
   ~Group();
 
   std::uint64_t id() const override { return id_; }
-  int rank() const { return rank_; }
-  int size() const { return static_cast<int>(members_.size()); }
-  int job_rank_of(int rank) const { return members_[rank]; }
-  int local_rank_of(int job_rank) const;  // -1: not in here
+  int rank() const { return members_.rank(); }
+  int size() const { return members_.size(); }
+  const Members& members() const { return members_; }
   Job& job() { return *job_; }
   const std::shared_ptr<Job>& shared_job() { return job_; }
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const {
@@ -47,8 +45,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool test(Request& request);
   void wait(Request& request);
 
-  std::shared_ptr<Group> split(int color, int key);
-  std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes);
+  // How many groups have been split off, with this one.
+  std::uint32_t count_split() { return ++splits_; }
   // Waits for what the job's thread drives: no thread but the caller's own holds the communicator from then on.
   void drain();
 
@@ -83,7 +81,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
-  Group(std::shared_ptr<Job> job, std::uint64_t id, std::vector<int> members, int rank);
+  Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members);
   struct Sides {
     Side in, out;
     bool staged() const { return in.staged || out.staged; }
@@ -125,14 +123,10 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   [[noreturn]] void refuse();
   [[noreturn]] void tell(const Error& error);
   Error error_for(const Request* request) const;
-  std::string name_of(int rank) const;
-  std::string standing_of(int peer) const;
-  void all_gather_words(std::uint8_t purpose, const void* mine, void* all, std::size_t words);
 
   const std::shared_ptr<Job> job_;
   const std::uint64_t id_;
-  const std::vector<int> members_;
-  const int rank_;
+  const Members members_;
 
   PlanCache plans_;
   CallLedger ledger_;
@@ -158,9 +152,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::optional<Patience::Clock::time_point> given_up_at_;
   Patience::Clock::time_point let_go_at_{};  // the last of what was given up
 
-  mutable std::mutex answers_mutex_;
-  std::map<int, Notice> answers_;  // to probes, by peer
-
+  PeerAnswers answers_{members_};
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };

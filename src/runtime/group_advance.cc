@@ -26,7 +26,7 @@ void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
     workspace_.scratch = scratch_->data();
   }
   for (const int peer : plan.peers)
-    if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_[peer]);
+    if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_.job_rank_of(peer));
   ready_plan_ = &plan;
 }
 
@@ -40,11 +40,11 @@ inline void Group::enter(Request& request) {
 // Who has no device memory says so, and goes on.
 void Group::attend(Request& request) try {
   const Tag tag = request.tag();
-  request.attendance = place_->attend(id_, request.sequence, size(), rank_,
+  request.attendance = place_->attend(id_, request.sequence, size(), rank(),
                                       request.staged == nullptr ? Guest{.tag = tag} : request.staged->guest(tag));
   if (request.attendance->refused()) throw Error(*request.attendance->refused());
 } catch (TagMismatch& mismatch) {
-  mismatch.peer = members_[mismatch.peer];
+  mismatch.peer = members_.job_rank_of(mismatch.peer);
   throw;
 }
 
@@ -115,12 +115,12 @@ void Group::advance() {
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
-    abort_mismatch(local_rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
+    abort_mismatch(members_.rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
   } catch (const LengthMismatch& mismatch) {
-    const int peer = local_rank_of(mismatch.peer);
+    const int peer = members_.rank_of(mismatch.peer);
     abort({ErrorCode::mismatch, peer,
-           name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-               name_of(rank_) + " expects " + std::to_string(mismatch.mine_bytes) +
+           members_.name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+               members_.own_name() + " expects " + std::to_string(mismatch.mine_bytes) +
                "; do all ranks run the same version?"});
   } catch (const ChannelClosed& closed) {
     cut_off_ = {closed, Patience::Clock::now() + kVerdictWithin};
@@ -128,7 +128,7 @@ void Group::advance() {
   } catch (const Error& error) {
     abort({error.code, error.peer, error.what()});
   } catch (const std::bad_alloc&) {
-    abort({ErrorCode::system, -1, name_of(rank_) + " has no memory left"});
+    abort({ErrorCode::system, -1, members_.own_name() + " has no memory left"});
   }
   if (has_failed()) give_up();
 }
@@ -196,7 +196,7 @@ void Group::keep_staging() {
 
 // An exception that nobody foresaw is on its way to this request's caller.
 void Group::forget(Request& request) {
-  abort({ErrorCode::system, -1, name_of(rank_) + " was left in an unknown state by an unexpected exception"});
+  abort({ErrorCode::system, -1, members_.own_name() + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
   if (request.staged != nullptr) request.staged->release();
   if (std::exchange(request.driven, false)) --driven_;
@@ -210,14 +210,15 @@ void Group::forget(Request& request) {
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
   const auto& [closed, until] = *cut_off_;
-  const int peer = local_rank_of(closed.peer);
+  const int peer = members_.rank_of(closed.peer);
   if (!failure_.is_well()) {
     fail_by_loss();
   } else if (job_->notices().has_left(closed.peer)) {
-    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left while " + name_of(rank_) + " still waits for it"});
+    abort({ErrorCode::peer_left, peer,
+           members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
   } else if (Patience::Clock::now() > until) {
-    abort(
-        {ErrorCode::peer_lost, peer, name_of(rank_) + " lost its connection to " + name_of(peer) + ": " + closed.why});
+    abort({ErrorCode::peer_lost, peer,
+           members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why});
   }
   return true;
 }

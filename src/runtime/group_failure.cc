@@ -8,8 +8,8 @@ void Group::fail(Failure failure) {
 }
 
 void Group::lose(int job_rank, const std::string& why) {
-  const int rank = local_rank_of(job_rank);
-  if (rank >= 0) failure_.lose({ErrorCode::peer_lost, rank, name_of(rank) + " was lost: " + why});
+  const int rank = members_.rank_of(job_rank);
+  if (rank >= 0) failure_.lose({ErrorCode::peer_lost, rank, members_.name_of(rank) + " was lost: " + why});
 }
 
 void Group::fail_by_loss() {
@@ -42,18 +42,18 @@ void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
   const bool other_number = my_call.sequence != their_call.sequence;
   abort({ErrorCode::mismatch, peer,
          "the ranks made different calls: " +
-             (other_number
-                  ? name_of(peer) + " called " + describe(their_call) + ", which " + name_of(rank_) +
-                        " did not; it is at " + describe(my_call) + " now"
-                  : name_of(rank_) + " " + describe(my_call) + ", " + name_of(peer) + " " + describe(their_call))});
+             (other_number ? members_.name_of(peer) + " called " + describe(their_call) + ", which " +
+                                 members_.own_name() + " did not; it is at " + describe(my_call) + " now"
+                           : members_.own_name() + " " + describe(my_call) + ", " + members_.name_of(peer) + " " +
+                                 describe(their_call))});
 }
 
 void Group::on_notice(const Notice& notice) {
   if (notice.kind == Notice::Kind::poisoned) {
-    fail({notice.code, local_rank_of(notice.peer), notice.message});
+    fail({notice.code, members_.rank_of(notice.peer), notice.message});
     return;
   }
-  const int peer = local_rank_of(notice.peer);
+  const int peer = members_.rank_of(notice.peer);
   if (peer < 0) return;
   Tag mine;
   const bool known = notice.entered && notice.call != Tag{};  // else it is too long ago for the peer to say
@@ -63,38 +63,19 @@ void Group::on_notice(const Notice& notice) {
   }
   if (notice.has_left && !notice.entered) {
     const Call here = ledger_.history()->at(notice.sequence, mine) ? Call::unpack(mine) : Call{};
-    abort(
-        {ErrorCode::peer_left, peer, name_of(peer) + " has left the communicator without entering " + describe(here)});
+    abort({ErrorCode::peer_left, peer,
+           members_.name_of(peer) + " has left the communicator without entering " + describe(here)});
     return;
   }
-  const std::lock_guard lock(answers_mutex_);
-  answers_[peer] = notice;
+  answers_.heard(peer, notice);
 }
 
 Error Group::error_for(const Request* request) const {
   const Failure failure = *failure_.failure();
   const std::string operation = request == nullptr ? "" : describe(request->call());
-  std::string text = name_of(rank_) + ": " + failure.message;
+  std::string text = members_.own_name() + ": " + failure.message;
   if (!operation.empty() && text.find(operation) == std::string::npos) text += ", during " + operation;
-  return {failure.code, text, rank_, failure.peer, operation, request == nullptr ? -1 : request->operation.step()};
+  return {failure.code, text, rank(), failure.peer, operation, request == nullptr ? -1 : request->operation.step()};
 }
-
-// --- in words
-// ---------------------------------------------------------------------------------------------------------------
-
-// "rank 2 has not entered all_reduce #412 (float32 x 1048576, sum); it last completed broadcast #411"
-std::string Group::standing_of(int peer) const {
-  const std::lock_guard lock(answers_mutex_);
-  const auto answer = answers_.find(peer);
-  const std::string call = describe(current_->call());
-  if (answer == answers_.end() || answer->second.sequence != current_->sequence)
-    return name_of(peer) + " does not answer in " + call;
-  if (answer->second.entered) return name_of(peer) + " is in " + call + " too, but what it should send has not come";
-  const bool some = answer->second.last != Tag{};
-  return name_of(peer) + " has not entered " + call + "; it " +
-         (some ? "last completed " + describe(Call::unpack(answer->second.last)) : "has completed no call yet") + ";";
-}
-
-std::string Group::name_of(int rank) const { return rank_name(members_, rank); }
 
 }  // namespace tutti::runtime

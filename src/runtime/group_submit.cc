@@ -106,7 +106,7 @@ void Group::put(Request& request, Engine::Lock& lock) {
   } catch (const Error& error) {
     abort({error.code, -1, error.what()});
   } catch (const std::exception& error) {
-    abort({ErrorCode::system, -1, name_of(rank_) + ": " + error.what()});
+    abort({ErrorCode::system, -1, members_.own_name() + ": " + error.what()});
   }
   request.refused = true;
 }
@@ -132,8 +132,8 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
   if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return {};
   Sides sides{side_of(input), side_of(output)};
   if (ask.collective == Collective::broadcast) {
-    sides.in.moves = rank_ == ask.root;
-    sides.out.moves = rank_ != ask.root;
+    sides.in.moves = rank() == ask.root;
+    sides.out.moves = rank() != ask.root;
   }
   return sides;
 }

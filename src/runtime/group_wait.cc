@@ -99,16 +99,19 @@ void Group::watch(Patience::Clock::time_point now) {
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
   if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
-    job_->control().probe(members_[peer], id_, current_->sequence);
+    job_->control().probe(members_.job_rank_of(peer), id_, current_->sequence);
     job_->transports().look_at_peers();
   }
-  const bool local = job_->host_of(members_[peer]) == job_->host_of(job_->rank());
-  if (stall_.has_left_for(job_->notices().has_left(members_[peer]), local ? kGraceAfterLeaving : kGraceOverANetwork)) {
-    abort({ErrorCode::peer_left, peer, name_of(peer) + " has left without entering " + describe(current_->call())});
+  const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
+  if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
+                          local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+    abort({ErrorCode::peer_left, peer,
+           members_.name_of(peer) + " has left without entering " + describe(current_->call())});
   } else if (waited > settings.timeout) {
-    abort({ErrorCode::timeout, peer, standing_of(peer) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
+    abort({ErrorCode::timeout, peer,
+           answers_.standing_of(peer, current_->call()) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
-    job_->log().warn("still waiting: " + standing_of(peer) + " after " + seconds(waited));
+    job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call()) + " after " + seconds(waited));
   }
 }
 
@@ -120,15 +123,15 @@ void Group::watch_driven(Patience::Clock::time_point now) {
 
 void Group::watch_device() {
   const Settings& settings = job_->settings();
-  const std::string what = "the GPU of " + name_of(rank_) + " has not come to " + describe(current_->call()) +
+  const std::string what = "the GPU of " + members_.own_name() + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
   if (current_->staged != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
     for (const Staging::Lane* lane : current_->staged->lanes())
       if (const Error* const error = device_health_.failure_of(*current_->staged, lane->device))
-        return abort({error->code, rank_, error->what()});
+        return abort({error->code, rank(), error->what()});
   }
   if (stall_.waited() > settings.timeout) {
-    abort({ErrorCode::timeout, rank_, what + " after " + seconds(stall_.waited()) + " (TUTTI_TIMEOUT)"});
+    abort({ErrorCode::timeout, rank(), what + " after " + seconds(stall_.waited()) + " (TUTTI_TIMEOUT)"});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
     job_->log().warn("still waiting: " + what + " after " + seconds(stall_.waited()));
   }

@@ -1,7 +1,5 @@
 #include "runtime/partings.h"
 
-#include <algorithm>
-
 #include "control/launcher.h"
 #include "types/call.h"
 
@@ -16,21 +14,14 @@ std::string in_words(std::uint32_t calls, const Tag& last) {
 
 }  // namespace
 
-std::string rank_name(const std::vector<int>& members, int rank) {
-  const std::string name = "rank " + std::to_string(rank);
-  const int of_job = members[static_cast<std::size_t>(rank)];
-  return of_job == rank ? name : name + " (of the job: " + std::to_string(of_job) + ")";
-}
-
 void tell_of_untold(const Log& log, const std::string& what) noexcept {
   log.warn(what);
   tell_launcher(log.rank(), what);
 }
 
-void Partings::expect(std::uint64_t communicator, std::vector<int> members, int rank, const CallAccount& account,
-                      bool is_awaited) {
+void Partings::expect(std::uint64_t communicator, const Members& members, const CallAccount& account, bool is_awaited) {
   const std::lock_guard lock(mutex_);
-  partings_.insert_or_assign(communicator, Parting{std::move(members), rank, account, is_awaited});
+  partings_.insert_or_assign(communicator, Parting{members, account, is_awaited});
 }
 
 void Partings::heard(const Notice& verdict) {
@@ -39,9 +30,9 @@ void Partings::heard(const Notice& verdict) {
   if (found == partings_.end()) return;
   Parting& parting = found->second;
   if (verdict.kind == Notice::Kind::differed) {
-    const std::string me = rank_name(parting.members, parting.rank);
-    parting.error =
-        Error(ErrorCode::mismatch, me + ": " + difference(parting, verdict), parting.rank, peer_of(parting, verdict));
+    const Members& members = parting.members;
+    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + difference(parting, verdict), members.rank(),
+                          members.rank_of(verdict.peer));
   }
   if (parting.is_awaited) {
     parting.is_over = true;
@@ -65,17 +56,11 @@ std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::mil
   return error;
 }
 
-// A member of the communicator by its rank in the job; -1 for none.
-int Partings::peer_of(const Parting& parting, const Notice& verdict) {
-  const auto at = std::find(parting.members.begin(), parting.members.end(), verdict.peer);
-  return at == parting.members.end() ? -1 : static_cast<int>(at - parting.members.begin());
-}
-
 std::string Partings::difference(const Parting& parting, const Notice& verdict) {
-  const int peer = peer_of(parting, verdict);
-  const std::string other = peer < 0 ? "another rank" : rank_name(parting.members, peer);
+  const int peer = parting.members.rank_of(verdict.peer);
+  const std::string other = peer < 0 ? "another rank" : parting.members.name_of(peer);
   const bool ended_alike = verdict.sequence == parting.account.calls && verdict.last == parting.account.last;
-  return "the ranks made different calls: until it left, " + rank_name(parting.members, parting.rank) + " made " +
+  return "the ranks made different calls: until it left, " + parting.members.own_name() + " made " +
          in_words(parting.account.calls, parting.account.last) + "; " + other + " made " +
          in_words(verdict.sequence, verdict.last) + (ended_alike ? "; they differ before that" : "");
 }

@@ -10,16 +10,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/log.h"
 #include "control/control.h"
+#include "runtime/members.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
-
-// "rank 2", and where the job calls it otherwise "rank 2 (of the job: 5)". members[r] is the job's rank of rank r.
-std::string rank_name(const std::vector<int>& members, int rank);
 
 // Says an error of this rank that no call can throw any more, to the launcher too.
 void tell_of_untold(const Log& log, const std::string& what) noexcept;
@@ -30,8 +27,7 @@ class Partings {
   explicit Partings(const Log& log) : log_(log) {}
 
   // To be called before Control::farewell(). `is_awaited`: somebody will call wait().
-  void expect(std::uint64_t communicator, std::vector<int> members, int rank, const CallAccount& account,
-              bool is_awaited);
+  void expect(std::uint64_t communicator, const Members& members, const CallAccount& account, bool is_awaited);
 
   // Notice{agreed} or {differed}.
   void heard(const Notice& verdict);
@@ -42,14 +38,12 @@ class Partings {
 
  private:
   struct Parting {
-    std::vector<int> members;
-    int rank;
+    Members members;
     CallAccount account;
     bool is_awaited;
     bool is_over = false;
     std::optional<Error> error;
   };
-  static int peer_of(const Parting& parting, const Notice& verdict);
   static std::string difference(const Parting& parting, const Notice& verdict);
 
   const Log& log_;

@@ -67,7 +67,7 @@ TEST_F(Crowded, RanksThatShareAProcessorAndWereNotToldFindOut) {
     EXPECT_TRUE(topology::run_on(last_));
     std::vector<int> members(job->size());
     std::iota(members.begin(), members.end(), 0);
-    const auto group = Group::make(job, 1, members, job->rank());
+    const auto group = Group::make(job, 1, Members(members, job->rank()));
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     std::int32_t all[2] = {};  // how many are crowded, and how many want no more
     while (all[0] < job->size() && all[1] == 0) {

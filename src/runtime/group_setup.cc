@@ -1,0 +1,72 @@
+#include "runtime/group_setup.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::runtime {
+namespace {
+
+// Marks these calls, so that a user's all_gather does not match them.
+enum Purpose : std::uint8_t { splitting = 1, allocating = 2 };
+
+void all_gather_words(Group& group, Purpose purpose, const void* mine, void* all, std::size_t words) {
+  group.run({.collective = Collective::all_gather, .dtype = DType::uint64, .flags = purpose, .count = words}, mine,
+            all);
+}
+
+std::vector<std::uint64_t> all_gather_word(Group& group, Purpose purpose, std::uint64_t mine) {
+  std::vector<std::uint64_t> all(group.size());
+  all_gather_words(group, purpose, &mine, all.data(), 1);
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<Group> split(Group& group, int color, int key) {
+  struct Choice {
+    std::int64_t color, key;
+  };
+  const Choice mine{color, key};
+  std::vector<Choice> all(group.size());
+  all_gather_words(group, splitting, &mine, all.data(), 2);
+  std::vector<int> together;
+  for (int r = 0; r < group.size(); ++r)
+    if (color < 0 ? r == group.rank() : all[r].color == color) together.push_back(r);
+  std::ranges::stable_sort(together, {}, [&](int r) { return all[r].key; });
+  const int rank = static_cast<int>(std::ranges::find(together, group.rank()) - together.begin());
+  for (int& member : together) member = group.members().job_rank_of(member);
+  // All members derive the same number from what they agree on; groups of one call differ in color, or in their only
+  // member.
+  const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(group.rank())
+                                           : static_cast<std::uint64_t>(color);
+  const std::uint64_t id = mix(mix(mix(group.id()) + group.count_split()) + distinct);
+  return Group::make(group.shared_job(), id, Members(std::move(together), rank));
+}
+
+std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes) {
+  const Members& members = group.members();
+  const std::vector<std::uint64_t> asked = all_gather_word(group, allocating, bytes);
+  for (int r = 0; r < group.size(); ++r)
+    if (asked[r] != bytes)
+      throw Error(ErrorCode::invalid_argument, "allocate: " + members.name_of(r) + " asks for " +
+                                                   std::to_string(asked[r]) + " bytes, " + members.own_name() +
+                                                   " for " + std::to_string(bytes) + "; all must ask for the same");
+  std::shared_ptr<SymmetricMemory> memory;
+  std::string error_text;
+  try {
+    Engine::Lock lock(group.job().engine());
+    memory = group.job().transports().allocate(bytes);
+  } catch (const Error& error) {
+    error_text = error.what();
+  }
+  const std::vector<std::uint64_t> has_it = all_gather_word(group, allocating, memory != nullptr);
+  for (int r = 0; r < group.size(); ++r)
+    if (has_it[r] == 0)
+      throw Error(ErrorCode::system, "allocate: " + members.name_of(r) + " has no room for " + std::to_string(bytes) +
+                                         " bytes" + (r == group.rank() ? " (" + error_text + ")" : ""));
+  return memory;
+}
+
+}  // namespace tutti::runtime
