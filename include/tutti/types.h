@@ -35,18 +35,13 @@ enum class Order : std::uint8_t { canonical, any };
 
 enum class Collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
 
-// Every algorithm is one file src/collectives/<collective>/<name>.cc. `automatic` lets the communicator's table choose.
+// The names of the algorithms, which algorithms.def lists by collective: Algorithm::ring, say. `automatic` lets the
+// communicator's table choose.
 enum class Algorithm : std::uint8_t {
   automatic,
-  one_shot,
-  two_shot,
-  sliced_tree,
-  recursive_doubling,
-  binomial_tree,
-  ring,
-  chain,
-  dissemination,
-  hierarchical,
+#define TUTTI_ALGORITHM(collective, name) name,
+#define TUTTI_ALGORITHM_AGAIN(collective, name)
+#include "tutti/algorithms.def"
 };
 
 // Where a buffer lies. `automatic`: wherever the driver says, which is asked about each buffer of each call; in a build

@@ -1,45 +1,20 @@
-// Every algorithm as a function: collective::algorithm, defined in <collective>/<algorithm>.cc, where its idea and cost
-// are. Each returns rank's schedule for the layout, and throws Error{invalid_argument} where it does not take the
-// layout.
+// Every algorithm as a function, collective::algorithm, and what is claimed of it, collective::algorithm_claims. Both
+// are defined in <collective>/<algorithm>.cc, where the idea and the cost are. The function returns rank's schedule;
+// the catalogue has checked the arguments (requirements.h).
 #pragma once
 
+#include "collectives/claims.h"
 #include "collectives/message.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
 namespace tutti {
 
-namespace all_reduce {
-Schedule one_shot(int rank, const Layout& layout, const Message& message);
-Schedule two_shot(int rank, const Layout& layout, const Message& message);
-Schedule sliced_tree(int rank, const Layout& layout, const Message& message);
-Schedule recursive_doubling(int rank, const Layout& layout, const Message& message);
-Schedule binomial_tree(int rank, const Layout& layout, const Message& message);
-Schedule ring(int rank, const Layout& layout, const Message& message);
-Schedule hierarchical(int rank, const Layout& layout, const Message& message);
-}  // namespace all_reduce
-
-namespace reduce_scatter {
-Schedule one_shot(int rank, const Layout& layout, const Message& message);
-Schedule sliced_tree(int rank, const Layout& layout, const Message& message);
-Schedule ring(int rank, const Layout& layout, const Message& message);
-Schedule hierarchical(int rank, const Layout& layout, const Message& message);
-}  // namespace reduce_scatter
-
-namespace all_gather {
-Schedule one_shot(int rank, const Layout& layout, const Message& message);
-Schedule ring(int rank, const Layout& layout, const Message& message);
-Schedule hierarchical(int rank, const Layout& layout, const Message& message);
-}  // namespace all_gather
-
-namespace broadcast {
-Schedule binomial_tree(int rank, const Layout& layout, const Message& message);
-Schedule chain(int rank, const Layout& layout, const Message& message);
-Schedule hierarchical(int rank, const Layout& layout, const Message& message);
-}  // namespace broadcast
-
-namespace barrier {
-Schedule dissemination(int rank, const Layout& layout, const Message& message);
-}  // namespace barrier
+#define TUTTI_ALGORITHM(collective, name)                                \
+  namespace collective {                                                 \
+  Schedule name(int rank, const Layout& layout, const Message& message); \
+  extern const AlgorithmClaims name##_claims;                            \
+  }
+#include "tutti/algorithms.def"
 
 }  // namespace tutti

@@ -1,11 +1,12 @@
-// Every algorithm there is, by collective: the table that the runtime, the tools, the tests and README.md share.
+// Every algorithm there is, by collective, in the order of tutti/algorithms.def: what the runtime, the tools and the
+// tests go through.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
+#include "collectives/claims.h"
 #include "collectives/message.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
@@ -13,14 +14,14 @@
 
 namespace tutti {
 
-struct AlgorithmEntry {
+struct AlgorithmEntry : AlgorithmClaims {
   Collective collective;
   Algorithm algorithm;
-  Schedule (*schedule)(int rank, const Layout& layout, const Message& message);
-  bool canonical;         // keeps the canonical order (a claim that the tests prove or refute)
-  bool several_leaves;    // accepts ranks that hold more than one leaf
-  bool pipelined;         // uses message.chunks
-  std::string_view idea;  // one line
+  Schedule (*function)(int rank, const Layout& layout, const Message& message);
+
+  // The rank's schedule. Throws Error{invalid_argument} that names the algorithm: there is no such rank, root or number
+  // of chunks, or the algorithm does not take the layout.
+  Schedule schedule(int rank, const Layout& layout, const Message& message) const;
 };
 
 std::span<const AlgorithmEntry> catalogue();
@@ -28,7 +29,9 @@ std::span<const AlgorithmEntry> catalogue();
 // nullptr where there is none.
 const AlgorithmEntry* find_algorithm(Collective collective, Algorithm algorithm);
 
-// All ranks' schedules. Throws Error{invalid_argument} where the algorithm does not take the layout.
+std::string name_of(const AlgorithmEntry& entry);  // "broadcast chain"
+
+// All ranks' schedules. Throws as AlgorithmEntry::schedule does.
 std::vector<Schedule> build_all(const AlgorithmEntry& entry, const Layout& layout, const Message& message);
 
 }  // namespace tutti

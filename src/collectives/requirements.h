@@ -1,9 +1,11 @@
-// What algorithms ask of their arguments. All throw Error{invalid_argument} that names the algorithm.
+// What is asked of an algorithm's arguments before it is called. All throw Error{invalid_argument} that names the
+// algorithm.
 #pragma once
 
 #include <string_view>
 
-#include "collectives/catalogue.h"
+#include "collectives/message.h"
+#include "schedule/layout.h"
 
 namespace tutti {
 

@@ -1,4 +1,5 @@
-// The two halves of the ring: see reduce_scatter/ring.cc and all_gather/ring.cc.
+// The two halves of all_reduce/ring.cc, where they are defined; reduce_scatter/ring.cc and all_gather/ring.cc use one
+// each.
 #pragma once
 
 #include "schedule/builder.h"

@@ -20,12 +20,16 @@ constexpr std::array<std::string_view, 2> kOrderNames{"canonical", "any"};
 constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast",
                                                            "barrier"};
 constexpr std::array kAlgorithms{
-    Algorithm::one_shot,      Algorithm::two_shot, Algorithm::sliced_tree, Algorithm::recursive_doubling,
-    Algorithm::binomial_tree, Algorithm::ring,     Algorithm::chain,       Algorithm::dissemination,
-    Algorithm::hierarchical};
+#define TUTTI_ALGORITHM(collective, name) Algorithm::name,
+#define TUTTI_ALGORITHM_AGAIN(collective, name)
+#include "tutti/algorithms.def"
+};
 constexpr std::array<std::string_view, kAlgorithms.size() + 1> kAlgorithmNames{
-    "auto",          "one_shot", "two_shot", "sliced_tree",   "recursive_doubling",
-    "binomial_tree", "ring",     "chain",    "dissemination", "hierarchical"};
+    "auto",
+#define TUTTI_ALGORITHM(collective, name) #name,
+#define TUTTI_ALGORITHM_AGAIN(collective, name)
+#include "tutti/algorithms.def"
+};
 
 template <class Enum, std::size_t n>
 std::optional<Enum> parse(const std::array<std::string_view, n>& names, std::string_view name) {

@@ -32,14 +32,14 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
     }
 }
 
-TEST(Hierarchical, GivesTheRightElementsWhereverTheRanksAre) {
+TEST(HostAware, GiveTheRightElementsWhereverTheRanksAre) {
   std::mt19937 random(6);
   std::uint64_t seed = 0;
   for (const AlgorithmEntry& entry : catalogue())
-    if (entry.algorithm == Algorithm::hierarchical)
+    if (looks_at_hosts(entry))
       for (int n = 2; n <= 9; ++n)
         for (const std::vector<int>& hosts : placements(n, random))
-          for (int chunks : {1, 3})
+          for (int chunks : entry.pipelined ? std::vector{1, 3} : std::vector{1})
             expect_right(entry, on_hosts(hosts), {.root = static_cast<int>(++seed) % n, .chunks = chunks},
                          random() % (7 * n), seed);
 }

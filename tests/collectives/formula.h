@@ -1,4 +1,4 @@
-// The costs in README.md and in the heads of the algorithms' files, as numbers.
+// The costs that the algorithms claim, and those of README.md, as numbers.
 #pragma once
 
 #include <string_view>

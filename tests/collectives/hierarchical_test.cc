@@ -1,4 +1,5 @@
-// The hierarchical algorithms wherever the ranks are: proven, and as sparing between hosts as they can be.
+// The algorithms that look at hosts, wherever the ranks are: proven, and hierarchical as sparing between hosts as it
+// can be.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,34 +18,50 @@ std::vector<const AlgorithmEntry*> hierarchical() {
   return entries;
 }
 
+std::vector<const AlgorithmEntry*> looking_at_hosts() {
+  std::vector<const AlgorithmEntry*> entries;
+  for (const AlgorithmEntry& entry : catalogue())
+    if (looks_at_hosts(entry)) entries.push_back(&entry);
+  return entries;
+}
+
+TEST(HostAware, AreTheHierarchicalOnesAtLeast) {
+  for (const AlgorithmEntry* entry : hierarchical()) EXPECT_TRUE(looks_at_hosts(*entry)) << name_of(*entry);
+}
+
 TEST(Hierarchical, IsThereForEveryCollectiveThatMovesData) { EXPECT_EQ(hierarchical().size(), 4u); }
 
-TEST(Hierarchical, IsProvenWhereverTheRanksAre) {
+TEST(HostAware, AreProvenWhereverTheRanksAre) {
   std::mt19937 random(7);
   for (int n = 1; n <= 16; ++n)
     for (const std::vector<int>& hosts : placements(n, random))
-      for (const AlgorithmEntry* entry : hierarchical())
+      for (const AlgorithmEntry* entry : looking_at_hosts())
         for (int chunks : chunks_of(*entry))
           expect_proof(*entry, on_hosts(hosts), {.root = static_cast<int>(random() % n), .chunks = chunks});
 }
 
-TEST(Hierarchical, IsProvenForEveryRootOfABroadcast) {
+TEST(HostAware, AreProvenForEveryRootOfABroadcast) {
   std::mt19937 random(8);
-  const AlgorithmEntry& entry = *find_algorithm(Collective::broadcast, Algorithm::hierarchical);
-  for (int n = 1; n <= 9; ++n)
-    for (const std::vector<int>& hosts : placements(n, random))
-      for (int root = 0; root < n; ++root) expect_proof(entry, on_hosts(hosts), {.root = root, .chunks = 1 + root % 3});
+  for (const AlgorithmEntry* entry : looking_at_hosts()) {
+    if (entry->collective != Collective::broadcast) continue;
+    for (int n = 1; n <= 9; ++n)
+      for (const std::vector<int>& hosts : placements(n, random))
+        for (int root = 0; root < n; ++root)
+          expect_proof(*entry, on_hosts(hosts), {.root = root, .chunks = entry->pipelined ? 1 + root % 3 : 1});
+  }
 }
 
-TEST(Hierarchical, IsProvenForLeavesAndRanksSpreadInAnyWay) {
+TEST(HostAware, AreProvenForLeavesAndRanksSpreadInAnyWay) {
   std::mt19937 random(9);
-  for (const AlgorithmEntry* entry : hierarchical())
+  for (const AlgorithmEntry* entry : looking_at_hosts()) {
+    if (!entry->several_leaves) continue;
     for (int i = 0; i < 150; ++i) {
       const int n = 1 + static_cast<int>(random() % 12), leaves = 1 + static_cast<int>(random() % 40);
       Layout layout = random_layout(n, leaves, random);
       for (int& host : layout.host) host = static_cast<int>(random() % 4);
-      expect_proof(*entry, layout, {.root = n - 1, .chunks = 1 + i % 4});
+      expect_proof(*entry, layout, {.root = n - 1, .chunks = entry->pipelined ? 1 + i % 4 : 1});
     }
+  }
 }
 
 TEST(Hierarchical, TakesAtMostFourRoundsWhereHostsHoldAlignedPowersOfTwo) {
@@ -78,12 +95,12 @@ TEST(Hierarchical, ResultsCrossToEachHostOnce) {
 }
 
 // A channel shows one message at a time.
-TEST(Hierarchical, NoReduceTakesTwoMessagesOfOnePeer) {
+TEST(HostAware, NoReduceTakesTwoMessagesOfOnePeer) {
   std::mt19937 random(11);
   for (int n = 2; n <= 24; ++n)
     for (const std::vector<int>& hosts : placements(n, random))
-      for (const AlgorithmEntry* entry : hierarchical())
-        for (const Schedule& schedule : build_all(*entry, on_hosts(hosts), {.chunks = 2}))
+      for (const AlgorithmEntry* entry : looking_at_hosts())
+        for (const Schedule& schedule : build_all(*entry, on_hosts(hosts), {.chunks = chunks_of(*entry).back()}))
           for (const Step& step : schedule.steps) {
             if (step.kind != StepKind::reduce) continue;
             std::set<int> peers;

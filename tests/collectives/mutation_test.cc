@@ -51,18 +51,20 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
   std::mt19937 random(5);
   std::uint64_t seed = 0;
   for (int round = 0; round < rounds_asked(); ++round)
-    for (const AlgorithmEntry& entry : catalogue())
+    for (const AlgorithmEntry& entry : catalogue()) {
+      const bool host_aware = looks_at_hosts(entry);
       for (int n = 1; n <= (kBrief ? 6 : 8); ++n)
         for (int chunks : chunks_of(entry)) {
           const Message message{.root = static_cast<int>(seed % n), .chunks = chunks};
           try_mutant(entry, Layout::of(n), message, ++seed, tally);
           if (is_reduction(entry) && entry.several_leaves)
             try_mutant(entry, random_layout(n, 1 + static_cast<int>(random() % 15), random), message, ++seed, tally);
-          if (entry.algorithm != Algorithm::hierarchical) continue;
+          if (!host_aware) continue;
           const auto placed = placements(n, random);
           try_mutant(entry, on_hosts(placed[seed % placed.size()]), message, seed + 1, tally);
           ++seed;
         }
+    }
   RecordProperty("accepted", tally.accepted);
   RecordProperty("rejected", tally.rejected);
   RecordProperty("broken", tally.broken);

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
 
-#include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/sweep.h"
 #include "tutti/error.h"
@@ -95,6 +97,21 @@ TEST(TwoShotAllReduce, RefusesMorePartialResultsThanCanBeNumbered) {
   layout.first_leaf.back() = 1024;
   const std::string refused = refusal(*find_algorithm(Collective::all_reduce, Algorithm::two_shot), 1, layout, {});
   EXPECT_NE(refused.find("partial results"), std::string::npos) << refused;
+}
+
+// A file that algorithms.def lacks would not even be compiled.
+TEST(Catalogue, HasEveryFileOfAnAlgorithm) {
+  std::set<std::string> files;
+  for (const auto& collective : std::filesystem::directory_iterator(TUTTI_COLLECTIVES_SOURCES)) {
+    if (!collective.is_directory()) continue;
+    for (const auto& file : std::filesystem::directory_iterator(collective))
+      if (file.path().extension() == ".cc") files.insert(collective.path().filename() / file.path().filename());
+  }
+  for (const AlgorithmEntry& entry : catalogue()) {
+    const std::string path = std::string(to_string(entry.collective)) + "/" + std::string(to_string(entry.algorithm));
+    EXPECT_EQ(files.erase(path + ".cc"), 1u) << path;
+  }
+  for (const std::string& file : files) ADD_FAILURE() << "include/tutti/algorithms.def has no line for " << file;
 }
 
 TEST(Catalogue, IsFoundByName) {

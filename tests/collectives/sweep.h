@@ -15,10 +15,6 @@
 
 namespace tutti {
 
-inline std::string name_of(const AlgorithmEntry& entry) {
-  return std::string(to_string(entry.collective)) + " " + std::string(to_string(entry.algorithm));
-}
-
 // What the entry claims to keep.
 inline Goal goal_of(const AlgorithmEntry& entry, int root = 0) {
   return {entry.collective, root, entry.canonical ? Order::canonical : Order::any};
@@ -83,6 +79,13 @@ inline std::vector<std::vector<int>> placements(int n, std::mt19937& random) {
     for (int rank = 0; rank < n; ++rank) placements.back().push_back(static_cast<int>(random() % hosts));
   }
   return placements;
+}
+
+// Whether its schedules depend on which ranks share a host.
+inline bool looks_at_hosts(const AlgorithmEntry& entry) {
+  const auto schedules = [&](const Layout& layout) { return build_all(entry, layout, {}); };
+  const auto together = schedules(Layout::of(6));
+  return schedules(on_hosts({0, 0, 1, 1, 2, 2})) != together || schedules(on_hosts({0, 1, 0, 1, 0, 1})) != together;
 }
 
 inline constexpr int kMostRanks = 64;

@@ -91,13 +91,15 @@ TEST_P(EveryTransport, BroadcastReachesEveryRankFromEveryRoot) {
     Communicator::run_threads(
         ranks,
         [&](Communicator& world) {
-          for (const Algorithm algorithm : {Algorithm::binomial_tree, Algorithm::chain})
+          for (const AlgorithmEntry& entry : catalogue()) {
+            if (entry.collective != Collective::broadcast) continue;
             for (int root = 0; root < ranks; ++root)
               for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{300'001}}) {
                 auto bytes = random_input(world.rank(), count, DType::uint8);
-                world.broadcast(bytes.data(), count, DType::uint8, root, {.algorithm = algorithm});
-                ASSERT_EQ(bytes, random_input(root, count, DType::uint8)) << to_string(algorithm) << " from " << root;
+                world.broadcast(bytes.data(), count, DType::uint8, root, {.algorithm = entry.algorithm});
+                ASSERT_EQ(bytes, random_input(root, count, DType::uint8)) << name_of(entry) << " from " << root;
               }
+          }
         },
         GetParam());
 }

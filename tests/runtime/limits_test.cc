@@ -72,7 +72,7 @@ TEST(Numbers, ThatNoEnumeratorHasAreRefusedAndTheCommunicatorStaysUsable) {
       const auto dtype = static_cast<DType>(number);
       const auto op = static_cast<Op>(number);
       const auto order = static_cast<Order>(number);
-      const auto algorithm = static_cast<Algorithm>(number);
+      const auto algorithm = static_cast<Algorithm>(std::max<std::size_t>(number, all_algorithms().size() + 1));
       const auto collective = static_cast<Collective>(number);
       const std::string said = std::to_string(number);
       refused("all_reduce: there is no element type " + said,
@@ -83,7 +83,8 @@ TEST(Numbers, ThatNoEnumeratorHasAreRefusedAndTheCommunicatorStaysUsable) {
       refused("operator " + said, [&] { world.reduce_scatter(out.data(), in.data(), 30, DType::float32, op); });
       refused("order " + said, [&] { world.all_reduce(std::span(in), Op::sum, {.order = order}); });
       refused("order " + said, [&] { world.barrier({.order = order}); });
-      refused("algorithm " + said, [&] { world.start_barrier({.algorithm = algorithm}); });
+      refused("there is no algorithm " + std::to_string(static_cast<int>(algorithm)),
+              [&] { world.start_barrier({.algorithm = algorithm}); });
       refused("collective " + said, [&] { world.choose(collective, 30, DType::float32); });
       refused("element type " + said, [&] { world.choose(Collective::all_reduce, 30, dtype); });
       refused("order " + said, [&] { world.choose(Collective::all_reduce, 30, DType::float32, order); });

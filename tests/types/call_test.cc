@@ -20,8 +20,8 @@ void expect_round_trip(const Call& call) {
   EXPECT_EQ(back.root, call.root);
 }
 
-const Call kWidest{0xffffffff, Collective::barrier,      DType::uint64, Op::avg,
-                   Order::any, Algorithm::dissemination, 0xff,          (std::uint64_t{1} << 48) - 1,
+const Call kWidest{0xffffffff, Collective::barrier,          DType::uint64, Op::avg,
+                   Order::any, static_cast<Algorithm>(0xff), 0xff,          (std::uint64_t{1} << 48) - 1,
                    0xffff};
 
 TEST(Call, PackedAndUnpackedIsTheSame) {
@@ -32,7 +32,7 @@ TEST(Call, PackedAndUnpackedIsTheSame) {
     const auto below = [&](unsigned n) { return random() % n; };
     expect_round_trip({static_cast<std::uint32_t>(random()), static_cast<Collective>(below(5)),
                        static_cast<DType>(below(10)), static_cast<Op>(below(5)), static_cast<Order>(below(2)),
-                       static_cast<Algorithm>(below(9)), static_cast<std::uint8_t>(below(256)),
+                       static_cast<Algorithm>(below(256)), static_cast<std::uint8_t>(below(256)),
                        std::uint64_t{random()} << below(16), static_cast<std::uint16_t>(below(65536))});
   }
 }
@@ -77,6 +77,19 @@ TEST(Call, IsDescribedForAPerson) {
 TEST(Call, AnyTagThatArrivesCanBeDescribed) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(describe(Call::unpack(Tag{{random(), random()}})).empty());
+}
+
+TEST(Algorithm, HasOneNumberAndOneNameThatIsReadBack) {
+  EXPECT_EQ(to_string(Algorithm::automatic), "auto");
+  EXPECT_EQ(parse_algorithm("auto"), Algorithm::automatic);
+  EXPECT_EQ(to_string(Algorithm::ring), "ring") << "which three collectives have";
+  std::size_t number = 0;
+  for (const Algorithm algorithm : all_algorithms()) {
+    EXPECT_EQ(static_cast<std::size_t>(algorithm), ++number);
+    EXPECT_EQ(parse_algorithm(to_string(algorithm)), algorithm) << to_string(algorithm);
+  }
+  EXPECT_EQ(to_string(static_cast<Algorithm>(number + 1)), kNoName);
+  EXPECT_EQ(parse_algorithm("no_such_algorithm"), std::nullopt);
 }
 
 }  // namespace

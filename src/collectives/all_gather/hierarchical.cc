@@ -7,12 +7,8 @@
 //                          v                   v       |                   |
 //                          2 --> 3       2 <-- 3       2 --> 3       2 <-- 3
 //
-// Messages: n (n-1) c
-// Bytes:    (n-1)/n M
-// Between hosts: (h-1)/h M/g
-// Rounds:   1
-// Time:     (h-1) (c alpha + M/n beta) between hosts, and within them at most (n-1) (c alpha + M/n beta), with c
-//           chunks; one behind the other for one chunk, side by side for many
+// Time: (h-1) (c alpha + M/n beta) between hosts, and within them at most (n-1) (c alpha + M/n beta), with c
+//       chunks; one behind the other for one chunk, side by side for many
 // Restrictions: none. Messages, bytes and rounds are those of n ranks on one host, where it is one_shot; on h > 1 hosts
 // the rounds are at most 2. What crosses is said of g ranks on each host.
 //
@@ -20,13 +16,22 @@
 // multi-core clusters", IPDPS 2009.
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "collectives/spread.h"
 
 namespace tutti {
 
+const AlgorithmClaims all_gather::hierarchical_claims{
+    .idea = "each slice goes to each host once and is passed on there",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "n (n-1) c",
+    .bytes = "(n-1)/n M",
+    .rounds = "1",
+    .between_hosts = "(h-1)/h M/g",
+};
+
 Schedule all_gather::hierarchical(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_gather hierarchical", rank, layout, message);
   const Hosts hosts(layout);
   const Carriers carriers = carriers_in_turn(hosts);
   Builder builder(rank, layout.ranks(), message.chunks, true);

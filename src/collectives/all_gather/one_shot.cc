@@ -6,10 +6,7 @@
 //   rank 2   | < | < | * | < |
 //   rank 3   | < | < | < | * |
 //
-// Messages: n (n-1) c
-// Bytes:    (n-1)/n M
-// Rounds:   1
-// Time:     (n-1) c alpha + (n-1)/n M beta
+// Time: (n-1) c alpha + (n-1)/n M beta
 // Restrictions: none. The sends stand right behind the copy of what they send, so that where memory is shared one pass
 // writes all outputs, or the rings on the way there. Large pieces of symmetric memory are lent instead: the input,
 // since what this core has just written, the output, would have to come back to the peer's core every time.
@@ -19,13 +16,21 @@
 #include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
 
+const AlgorithmClaims all_gather::one_shot_claims{
+    .idea = "everyone sends its slice to everyone",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "n (n-1) c",
+    .bytes = "(n-1)/n M",
+    .rounds = "1",
+};
+
 Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_gather one_shot", rank, layout, message);
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks, true);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {

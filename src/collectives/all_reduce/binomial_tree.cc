@@ -9,10 +9,7 @@
 //              |                     v
 //              3                     3
 //
-// Messages: 2 (n-1) c
-// Bytes:    log n M
-// Rounds:   at most 2 log n
-// Time:     (2 log n + c - 1) (log n alpha + log n M/c beta) + (log n + 1) M gamma with c chunks, at the root the most
+// Time: (2 log n + c - 1) (log n alpha + log n M/c beta) + (log n + 1) M gamma with c chunks, at the root the most
 // Restrictions: none.
 // Source: reduce and broadcast over binomial trees, Thakur, Rabenseifner, Gropp, "Optimization of Collective
 // Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; not rotated, since T has its root at leaf 0.
@@ -22,12 +19,20 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
+const AlgorithmClaims all_reduce::binomial_tree_claims{
+    .idea = "up the canonical tree to rank 0 and back",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "2 (n-1) c",
+    .bytes = "log n M",
+    .rounds = "at most 2 log n",
+};
+
 Schedule all_reduce::binomial_tree(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce binomial_tree", rank, layout, message);
   Builder builder(rank, 1, message.chunks);
   const HeldTree to_first = hold(layout, 0, 0, [](Node, int left, int) { return left; });
   CanonicalReduction reduction(builder, layout, rank, {to_first});

@@ -10,12 +10,8 @@
 //     ^           |              |           ^
 //     '--T[2,4)---'              '-----T-----'            between hosts
 //
-// Messages: 2 n (n-1) c
-// Bytes:    2 (n-1)/n M
-// Between hosts: 2 (h-1)/h M/g
-// Rounds:   2
-// Time:     2 (h-1) (c alpha + M/n beta) between hosts, and within them at most 2 (n-1) (c alpha + M/n beta)
-//           + 2 M gamma, with c chunks; one behind the other for one chunk, side by side for many
+// Time: 2 (h-1) (c alpha + M/n beta) between hosts, and within them at most 2 (n-1) (c alpha + M/n beta)
+//       + 2 M gamma, with c chunks; one behind the other for one chunk, side by side for many
 // Restrictions: none. Messages, bytes and rounds are those of n ranks on one host, where it is two_shot; on h > 1 hosts
 // that hold g ranks each, an aligned power of two, the rounds are at most 4. What crosses is said of these; other hosts
 // have several largest nodes, and more crosses: README.md has a table.
@@ -26,17 +22,26 @@
 #include "collectives/algorithms.h"
 #include "collectives/held_by_hosts.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "collectives/spread.h"
 
 namespace tutti {
+
+const AlgorithmClaims all_reduce::hierarchical_claims{
+    .idea = "each host combines what it has of each slice, hosts exchange that, results cross to each host once",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "2 n (n-1) c",
+    .bytes = "2 (n-1)/n M",
+    .rounds = "2",
+    .between_hosts = "2 (h-1)/h M/g",
+};
 
 // Results are combined kChunksAhead behind partials, received everywhere as far behind that, and so on: each link is
 // busy with some chunks while ranks work on others. Between two ranks, in each round of the loop first the inputs for
 // partials of chunk k + kChunksAhead are sent, then what the result of chunk k needs, the result k - kChunksAhead, and
 // what is passed on; in the round that is kChunksAhead later they are received in this order.
 Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce hierarchical", rank, layout, message);
   const Hosts hosts(layout);
   const Carriers carriers = carriers_in_turn(hosts);
   Builder builder(rank, layout.ranks(), message.chunks);

@@ -6,22 +6,27 @@
 //      |         |          |          |
 //   T[0,4)    T[0,4)     T[0,4)     T[0,4)     the same combination four times
 //
-// Messages: n (n-1)
-// Bytes:    (n-1) M
-// Rounds:   1
-// Time:     (n-1) alpha + (n-1) M beta + n M gamma
+// Time: (n-1) alpha + (n-1) M beta + n M gamma
 // Restrictions: none. The result is made in scratch: in place, its place is still lent to peers that have not read it.
 // Source: the direct all-to-all broadcast of Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
 // Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "one-shot" from GPU libraries.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
-Schedule all_reduce::one_shot(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce one_shot", rank, layout, message);
+const AlgorithmClaims all_reduce::one_shot_claims{
+    .idea = "everyone sends its input to everyone, each combines all",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = false,
+    .messages = "n (n-1)",
+    .bytes = "(n-1) M",
+    .rounds = "1",
+};
+
+Schedule all_reduce::one_shot(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, 1);
   std::vector<HeldTree> trees = held_by_owners(layout);
   for (HeldTree& tree : trees) tree.slice = 0;  // every rank owns a copy of the one slice

@@ -11,11 +11,8 @@
 // Where the right block is clipped to fewer ranks than the left one, each of them serves several of the left:
 //   n = 5, last round: rank 4 sends x4 to ranks 0, 1, 2 and 3, and gets T[0,4) from rank 0.
 //
-// Messages: at most n log n
-// Bytes:    at most (n-1) M
-// Rounds:   log n
-// Time:     log n (alpha + M beta + 2 M gamma) where n is a power of two, each rank sending log n M; just above one, a
-//           rank sends n - 1
+// Time: log n (alpha + M beta + 2 M gamma) where n is a power of two, each rank sending log n M; just above one, a
+//       rank sends n - 1
 // Restrictions: one leaf a rank.
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.5, for powers of two. Clipping: T[0, n) splits at the largest power of two below n, so every node of
@@ -24,10 +21,19 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
+
+const AlgorithmClaims all_reduce::recursive_doubling_claims{
+    .idea = "aligned blocks of ranks exchange their values and merge, all ranks in step",
+    .canonical = true,
+    .several_leaves = false,
+    .pipelined = false,
+    .messages = "at most n log n",
+    .bytes = "at most (n-1) M",
+    .rounds = "log n",
+};
 namespace {
 
 struct Block {
@@ -51,9 +57,7 @@ int exchange(Builder& builder, int rank, Block left, Block right, Region mine) {
 
 }  // namespace
 
-Schedule all_reduce::recursive_doubling(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce recursive_doubling", rank, layout, message);
-  require_one_leaf_each("all_reduce recursive_doubling", layout);
+Schedule all_reduce::recursive_doubling(int rank, const Layout& layout, const Message&) {
   const int n = layout.ranks();
   Builder builder(rank, 1);
   Region mine = input();  // holds the value of this rank's block

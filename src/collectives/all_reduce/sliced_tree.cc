@@ -9,11 +9,8 @@
 //    / \   / \            / \   / \            / \   / \            / \   / \           (a node shows its holder)
 //   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3
 //
-// Messages: 2 n (n-1)
-// Bytes:    2 (n-1)/n M
-// Rounds:   at most log n + 1
-// Time:     2 (n-1) alpha + 2 (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a
-//           time, not n
+// Time: 2 (n-1) alpha + 2 (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a
+//       time, not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages in the reduce half (for one leaf a rank).
 // Source: reduce-scatter over a tree a slice, as in Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
 // broadcast, reduction and scan", Parallel Computing 35(12), 2009, bent here to keep the shape of T: the holder of a
@@ -23,12 +20,20 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
-Schedule all_reduce::sliced_tree(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce sliced_tree", rank, layout, message);
+const AlgorithmClaims all_reduce::sliced_tree_claims{
+    .idea = "each slice goes up the canonical tree on its own way, then its owner sends the result to all",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = false,
+    .messages = "2 n (n-1)",
+    .bytes = "2 (n-1)/n M",
+    .rounds = "at most log n + 1",
+};
+
+Schedule all_reduce::sliced_tree(int rank, const Layout& layout, const Message&) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks());
   CanonicalReduction reduction(builder, layout, rank, held_in_balance(layout));

@@ -7,10 +7,7 @@
 //   rank 2   | 0 | 1 | * | 3 |        rank 2   | < | < | T | < |
 //   rank 3   | 0 | 1 | 2 | * |        rank 3   | < | < | < | T |
 //
-// Messages: 2 n (n-1) c
-// Bytes:    2 (n-1)/n M
-// Rounds:   2
-// Time:     2 (n-1) c alpha + 2 (n-1)/n M beta + M gamma
+// Time: 2 (n-1) c alpha + 2 (n-1)/n M beta + M gamma
 // Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all
 // inputs and writes all outputs. In place nothing waits: a peer answers after it has read.
 // Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of
@@ -19,12 +16,20 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
+const AlgorithmClaims all_reduce::two_shot_claims{
+    .idea = "a slice's owner combines all inputs of it, then sends the result to all",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "2 n (n-1) c",
+    .bytes = "2 (n-1)/n M",
+    .rounds = "2",
+};
+
 Schedule all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
-  require_valid("all_reduce two_shot", rank, layout, message);
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));

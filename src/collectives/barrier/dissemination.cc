@@ -4,22 +4,27 @@
 //   round 0:   0 -> 1   1 -> 2   2 -> 3   3 -> 0
 //   round 1:   0 -> 2   1 -> 3   2 -> 0   3 -> 1      rank 2 has heard of 1 (round 0), then of 0 and 3 (round 1)
 //
-// Messages: n log n
-// Bytes:    0
-// Rounds:   log n
-// Time:     log n alpha
+// Time: log n alpha
 // Restrictions: none. Messages carry nothing: there are no elements.
 // Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", International Journal of Parallel
 // Programming 17(1), 1988.
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
 
-Schedule barrier::dissemination(int rank, const Layout& layout, const Message& message) {
-  require_valid("barrier dissemination", rank, layout, message);
+const AlgorithmClaims barrier::dissemination_claims{
+    .idea = "in round k each rank tells the one 2^k ahead",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = false,
+    .messages = "n log n",
+    .bytes = "0",
+    .rounds = "log n",
+};
+
+Schedule barrier::dissemination(int rank, const Layout& layout, const Message&) {
   const int n = layout.ranks();
   Builder builder(rank, 1);
   const Region heard = scratch(builder.new_scratch_row());

@@ -10,23 +10,28 @@
 //      v
 //      3
 //
-// Messages: (n-1) c
-// Bytes:    log n M
-// Rounds:   at most log n
-// Time:     (log n + c - 1) log n (alpha + M/c beta) with c chunks, the root sending each chunk log n times
+// Time: (log n + c - 1) log n (alpha + M/c beta) with c chunks, the root sending each chunk log n times
 // Restrictions: none.
 // Source: Johnsson, Ho, "Optimum broadcasting and personalized communication in hypercubes", IEEE Transactions on
 // Computers 38(9), 1989.
 #include "collectives/algorithms.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
 
+const AlgorithmClaims broadcast::binomial_tree_claims{
+    .idea = "every round doubles the number of ranks that have the message",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "(n-1) c",
+    .bytes = "log n M",
+    .rounds = "at most log n",
+};
+
 Schedule broadcast::binomial_tree(int rank, const Layout& layout, const Message& message) {
-  require_valid("broadcast binomial_tree", rank, layout, message);
   const int n = layout.ranks();
   const int place = (rank - message.root + n) % n;  // in a tree rooted at 0
   const auto rank_at = [&](int other) { return (other + message.root) % n; };

@@ -4,22 +4,27 @@
 //   0 --> 1 --> 2 --> 3      root 0; for another root all numbers are shifted by it
 //   chunk 0 reaches rank 3 while chunk 1 reaches rank 2 and chunk 2 rank 1
 //
-// Messages: (n-1) c
-// Bytes:    M
-// Rounds:   n-1
-// Time:     (n + c - 2) (alpha + M/c beta) with c chunks
+// Time: (n + c - 2) (alpha + M/c beta) with c chunks
 // Restrictions: none.
 // Source: the pipelined chain of Pjesivac-Grbovic, Angskun, Bosilca, Fagg, Gabriel, Dongarra, "Performance analysis of
 // MPI collective operations", Cluster Computing 10(2), 2007.
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
 
+const AlgorithmClaims broadcast::chain_claims{
+    .idea = "from rank to rank, chunk behind chunk",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "(n-1) c",
+    .bytes = "M",
+    .rounds = "n-1",
+};
+
 Schedule broadcast::chain(int rank, const Layout& layout, const Message& message) {
-  require_valid("broadcast chain", rank, layout, message);
   const int n = layout.ranks();
   const int next = (rank + 1) % n, previous = (rank + n - 1) % n;
 

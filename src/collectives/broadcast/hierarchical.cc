@@ -7,12 +7,8 @@
 //                                              v                               v
 //                                              2 --> 3                   2 <-- 3
 //
-// Messages: n (n-1) c
-// Bytes:    2 (n-1)/n M
-// Between hosts: M/g
-// Rounds:   at most 2
-// Time:     (h + c - 2) (alpha + M/(g c) beta) between hosts, and within them 2 (g-1) (c alpha + M/g beta), with c
-//           chunks, side by side
+// Time: (h + c - 2) (alpha + M/(g c) beta) between hosts, and within them 2 (g-1) (c alpha + M/g beta), with c
+//       chunks, side by side
 // Restrictions: none. Messages, bytes and rounds are those of n ranks on one host; on h > 1 hosts the rounds are at
 // most h + 1. What crosses is said of g ranks on each host; where one has fewer, they carry several slices each.
 //
@@ -21,10 +17,20 @@
 #include "collectives/algorithms.h"
 #include "collectives/hosts.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 #include "schedule/builder.h"
 
 namespace tutti {
+
+const AlgorithmClaims broadcast::hierarchical_claims{
+    .idea = "slices go from host to host, carried by all ranks of a host, and are passed on there",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "n (n-1) c",
+    .bytes = "2 (n-1)/n M",
+    .rounds = "at most 2",
+    .between_hosts = "M/g",
+};
 namespace {
 
 // The slices' ways from host to host, beginning at the root's.
@@ -63,7 +69,6 @@ class Chain {
 }  // namespace
 
 Schedule broadcast::hierarchical(int rank, const Layout& layout, const Message& message) {
-  require_valid("broadcast hierarchical", rank, layout, message);
   const Hosts hosts(layout);
   const int slices = hosts.most_ranks();
   const Chain chain(hosts, message.root);

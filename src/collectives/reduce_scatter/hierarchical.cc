@@ -6,12 +6,8 @@
 //                                             ^           |
 //                                             '--T[2,4)---'             between hosts
 //
-// Messages: n (n-1) c
-// Bytes:    (n-1)/n M
-// Between hosts: (h-1)/h M/g
-// Rounds:   1
-// Time:     (h-1) (c alpha + M/n beta) between hosts, and within them at most (n-1) (c alpha + M/n beta) + 2 M gamma,
-//           with c chunks; one behind the other for one chunk, side by side for many
+// Time: (h-1) (c alpha + M/n beta) between hosts, and within them at most (n-1) (c alpha + M/n beta) + 2 M gamma,
+//       with c chunks; one behind the other for one chunk, side by side for many
 // Restrictions: none. Messages, bytes and rounds are those of n ranks on one host, where it is one_shot; on h > 1 hosts
 // that hold g ranks each, an aligned power of two, the rounds are at most 2. What crosses is said of these; other hosts
 // have several largest nodes, and more crosses: README.md has a table.
@@ -20,12 +16,21 @@
 #include "collectives/algorithms.h"
 #include "collectives/held_by_hosts.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
+const AlgorithmClaims reduce_scatter::hierarchical_claims{
+    .idea = "each host combines what it has of each slice, and its owner what hosts send",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = true,
+    .messages = "n (n-1) c",
+    .bytes = "(n-1)/n M",
+    .rounds = "1",
+    .between_hosts = "(h-1)/h M/g",
+};
+
 Schedule reduce_scatter::hierarchical(int rank, const Layout& layout, const Message& message) {
-  require_valid("reduce_scatter hierarchical", rank, layout, message);
   const Hosts hosts(layout);
   Builder builder(rank, layout.ranks(), message.chunks, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_hosts(layout, hosts, carriers_in_turn(hosts)));

@@ -7,22 +7,27 @@
 //   rank 2   | 0 | 1 | * | 3 |
 //   rank 3   | 0 | 1 | 2 | * |
 //
-// Messages: n (n-1)
-// Bytes:    (n-1)/n M
-// Rounds:   1
-// Time:     (n-1) alpha + (n-1)/n M beta + M gamma
+// Time: (n-1) alpha + (n-1)/n M beta + M gamma
 // Restrictions: none.
 // Source: pairwise exchange, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 // MPICH", IJHPCA 19(1), 2005, section 4.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
-Schedule reduce_scatter::one_shot(int rank, const Layout& layout, const Message& message) {
-  require_valid("reduce_scatter one_shot", rank, layout, message);
+const AlgorithmClaims reduce_scatter::one_shot_claims{
+    .idea = "a slice's owner combines all inputs of it",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = false,
+    .messages = "n (n-1)",
+    .bytes = "(n-1)/n M",
+    .rounds = "1",
+};
+
+Schedule reduce_scatter::one_shot(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, layout.ranks(), 1, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
   reduction.combine_partials();

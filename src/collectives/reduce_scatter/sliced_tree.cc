@@ -8,22 +8,27 @@
 //    / \   / \            / \   / \            / \   / \            / \   / \.
 //   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3
 //
-// Messages: n (n-1)
-// Bytes:    (n-1)/n M
-// Rounds:   at most log n
-// Time:     (n-1) alpha + (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time,
-//           not n
+// Time: (n-1) alpha + (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time,
+//       not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages (for one leaf a rank).
 // Source: see all_reduce/sliced_tree.cc.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
-#include "collectives/requirements.h"
 
 namespace tutti {
 
-Schedule reduce_scatter::sliced_tree(int rank, const Layout& layout, const Message& message) {
-  require_valid("reduce_scatter sliced_tree", rank, layout, message);
+const AlgorithmClaims reduce_scatter::sliced_tree_claims{
+    .idea = "each slice goes up the canonical tree on its own balanced way to its owner",
+    .canonical = true,
+    .several_leaves = true,
+    .pipelined = false,
+    .messages = "n (n-1)",
+    .bytes = "(n-1)/n M",
+    .rounds = "at most log n",
+};
+
+Schedule reduce_scatter::sliced_tree(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, layout.ranks(), 1, true);
   CanonicalReduction reduction(builder, layout, rank, held_in_balance(layout));
   reduction.combine_partials();

@@ -10,6 +10,7 @@
 #include "bench/options.h"
 #include "bench/table.h"
 #include "bench/values.h"
+#include "collectives/catalogue.h"
 #include "reduce/reduce.h"
 #include "tools/bench/parsed.h"
 #include "tutti/communicator.h"
@@ -68,15 +69,15 @@ constexpr std::array<std::uint8_t, 5> kLeftToRight{0, 1, 1, 1, 1};
 
 TEST(BenchExpectation, CanonicalAlgorithmsAllGiveTheTreeOfTheDesign) {
   constexpr std::size_t kCount = 100003;
-  for (const Algorithm algorithm : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::sliced_tree,
-                                    Algorithm::recursive_doubling, Algorithm::binomial_tree}) {
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (entry.collective != Collective::all_reduce || !entry.canonical) continue;
     const BenchOptions options = parsed(reducing(DType::float32, Op::sum));
     auto out = reduce_five(DType::float32, Op::sum, kCount, kCanonicalFive);
     Expectation expectation(options, 5);
-    const CombiningOrder order = derive_order(options, algorithm, 5, kCount);
-    EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 3, order), 0u) << to_string(algorithm);
+    const CombiningOrder order = derive_order(options, entry.algorithm, 5, kCount);
+    EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 3, order), 0u) << name_of(entry);
     out[4 * 77777] ^= std::byte{1};
-    EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 3, order), 1u) << to_string(algorithm);
+    EXPECT_EQ(expectation.count_wrong(out.data(), kCount, 3, order), 1u) << name_of(entry);
   }
 }
 

@@ -83,10 +83,38 @@ TEST(Plan, FindsTheOneCollectiveOfAnAlgorithm) {
   EXPECT_EQ(last_object(shell("$TUTTI plan ring -n 3 --json").out)["collective"], "all_reduce");
 }
 
+TEST(Plan, ListsEveryAlgorithmWithItsCost) {
+  const std::string all = shell("$TUTTI plan --list").out, json = shell("$TUTTI plan --list --json").out;
+  std::istringstream objects(json);
+  for (const AlgorithmEntry& entry : catalogue()) {
+    const std::string of_it = shell("$TUTTI plan --list " + std::string(to_string(entry.collective))).out;
+    for (const std::string& list : {all, of_it}) {
+      std::istringstream lines(list);
+      int rows = 0;
+      for (std::string line, collective, algorithm; std::getline(lines, line);) {
+        std::istringstream(line) >> collective >> algorithm;
+        if (collective != to_string(entry.collective) || algorithm != to_string(entry.algorithm)) continue;
+        ++rows;
+        for (const std::string_view cost : {entry.messages, entry.bytes, entry.rounds})
+          EXPECT_THAT(line, HasSubstr(" " + std::string(cost)));
+      }
+      EXPECT_EQ(rows, 1) << name_of(entry) << " in\n" << list;
+    }
+    std::string line;
+    ASSERT_TRUE(std::getline(objects, line));
+    const auto object = nlohmann::json::parse(line);
+    EXPECT_EQ(object["algorithm"], to_string(entry.algorithm));
+    EXPECT_EQ(object["messages"], entry.messages);
+  }
+  EXPECT_THAT(shell("$TUTTI plan --list barrier").out, testing::Not(HasSubstr("ring")));
+  EXPECT_THAT(shell("$TUTTI plan --list ring").err, HasSubstr("there is no collective ring; --list takes one"));
+  EXPECT_THAT(shell("$TUTTI plan").err, HasSubstr("algorithm is required; tutti plan --list prints them all"));
+}
+
 TEST(Plan, WhatDoesNotExistIsWrongInput) {
   for (const char* words :
-       {"no_such_algorithm", "ring --collective no_such", "ring --collective barrier", "chain --root 4",
-        "ring --leaves 2,1", "ring --hosts 5", "ring --hosts 0", "ring --hosts 0,x",
+       {"", "--list ring", "no_such_algorithm", "ring --collective no_such", "ring --collective barrier",
+        "chain --root 4", "ring --leaves 2,1", "ring --hosts 5", "ring --hosts 0", "ring --hosts 0,x",
         "two_shot --hosts 0,1 --leaves 1,1,1", "ring --rank 4", "ring -n 100000", "ring --bytes many"}) {
     const Result plan = shell(std::string("$TUTTI plan ") + words);
     EXPECT_EQ(plan.status, 2) << words;

@@ -1,5 +1,6 @@
 // tutti plan ring -n 4: prints the schedules of an algorithm, proves them, prices them, and shows them run.
 // tutti plan --explain all_reduce -n 4: which algorithm a call would use, and why.
+// tutti plan --list: every algorithm, with its cost.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +15,7 @@
 #include "collectives/catalogue.h"
 #include "command.h"
 #include "plan/explain.h"
+#include "plan/list.h"
 #include "plan/watch.h"
 #include "schedule/cost.h"
 #include "schedule/text.h"
@@ -29,7 +31,7 @@ constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
 struct PlanOptions {
-  std::string algorithm;   // of --explain: the collective
+  std::string algorithm;   // of --explain and --list: the collective
   std::string collective;  // empty: all_reduce, or the one that has the algorithm
   int ranks = 4;
   int root = 0;
@@ -38,7 +40,7 @@ struct PlanOptions {
   std::vector<int> hosts;   // by rank; or their number alone; empty: one
   std::uint64_t bytes = 1 << 20;
   int rank = -1;  // whose schedule to print; -1: all
-  bool verify = false, cost = false, watch = false, explain = false, json = false;
+  bool verify = false, cost = false, watch = false, explain = false, list = false, json = false;
   std::string order = "canonical";  // of --explain
   bool one_machine = false;
   std::string table_file;  // empty: TUTTI_TABLE, or the built-in table
@@ -54,9 +56,7 @@ struct Planned {
 
 std::string names_in_catalogue() {
   std::vector<std::string> names;
-  for (const AlgorithmEntry& entry : catalogue()) {
-    names.push_back(fmt::format("{} {}", to_string(entry.collective), to_string(entry.algorithm)));
-  }
+  for (const AlgorithmEntry& entry : catalogue()) names.push_back(name_of(entry));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -233,19 +233,32 @@ void print_json(const Planned& planned, const PlanOptions& options, const Proof*
   fmt::print("{}\n", last.dump());
 }
 
-int run_explain(const PlanOptions& options) {
+Collective collective_of(const PlanOptions& options, std::string_view flag) {
   const auto collective = parse_collective(options.algorithm);
   if (!collective)
-    throw UsageError(
-        fmt::format("there is no collective {}; --explain takes one, not an algorithm", options.algorithm));
+    throw UsageError(fmt::format("there is no collective {}; {} takes one, not an algorithm", options.algorithm, flag));
+  return *collective;
+}
+
+int run_explain(const PlanOptions& options) {
+  const Collective collective = collective_of(options, "--explain");
   const auto [table, name] = table_of(options);
-  const Question question{*collective, layout_of(options), *collective == Collective::barrier ? 0 : options.bytes,
+  const Question question{collective, layout_of(options), collective == Collective::barrier ? 0 : options.bytes,
                           *parse_order(options.order), options.one_machine};
   fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
   return 0;
 }
 
+int run_list(const PlanOptions& options) {
+  std::optional<Collective> collective;
+  if (!options.algorithm.empty()) collective = collective_of(options, "--list");
+  fmt::print("{}", options.json ? list_algorithms_json(collective) : list_algorithms(collective));
+  return 0;
+}
+
 int run_plan(const PlanOptions& options) {
+  if (options.list) return run_list(options);
+  if (options.algorithm.empty()) throw UsageError("algorithm is required; tutti plan --list prints them all");
   if (options.explain) return run_explain(options);
   const Planned planned = plan(options);
   const bool prove = options.verify || options.watch;
@@ -271,8 +284,8 @@ Subcommand add_plan(CLI::App& app) {
   CLI::App* parser =
       app.add_subcommand("plan", "Print the schedules of an algorithm, prove and price them, watch them run");
   auto options = std::make_shared<PlanOptions>();
-  parser->add_option("algorithm", options->algorithm, "ring, two_shot, sliced_tree, …; a collective with --explain")
-      ->required();
+  parser->add_option("algorithm", options->algorithm,
+                     "ring, two_shot, sliced_tree, …; a collective with --explain and --list");
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
   parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
   parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
@@ -292,6 +305,7 @@ Subcommand add_plan(CLI::App& app) {
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
   parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
+  parser->add_flag("--list", options->list, "list all algorithms, or those of a collective, with their costs");
   parser->add_option("--order", options->order, "with --explain: that the call allows")
       ->check(CLI::IsMember({"canonical", "any"}));
   parser->add_flag("--one-machine", options->one_machine,
