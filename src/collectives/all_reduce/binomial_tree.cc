@@ -9,7 +9,8 @@
 //              |                     v
 //              3                     3
 //
-// Time: (2 log n + c - 1) (log n alpha + log n M/c beta) + (log n + 1) M gamma with c chunks, at the root the most
+// Time: at most 2 log n (c alpha + M beta) + (log n + 1 + (log n (log n + 1)/2 - 1)/c) M gamma with c chunks, at rank 0
+//       the most; the last term is the way of the first chunk up to it
 // Restrictions: none.
 // Source: reduce and broadcast over binomial trees, Thakur, Rabenseifner, Gropp, "Optimization of Collective
 // Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; not rotated, since T has its root at leaf 0.

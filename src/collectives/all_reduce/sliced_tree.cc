@@ -9,8 +9,8 @@
 //    / \   / \            / \   / \            / \   / \            / \   / \           (a node shows its holder)
 //   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3
 //
-// Time: 2 (n-1) alpha + 2 (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a
-//       time, not n
+// Time: 2 (n-1) alpha + 2 (n-1)/n M beta + 3/2 M gamma where n is a power of two, else at most
+//       9/4 (n-1) (alpha + M/n beta) + 5/2 M gamma; a rank combines at most log n + 1 sources at a time, not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages in the reduce half (for one leaf a rank).
 // Source: reduce-scatter over a tree a slice, as in Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
 // broadcast, reduction and scan", Parallel Computing 35(12), 2009, bent here to keep the shape of T: the holder of a

@@ -10,7 +10,7 @@
 //      v
 //      3
 //
-// Time: (log n + c - 1) log n (alpha + M/c beta) with c chunks, the root sending each chunk log n times
+// Time: at most log n (c alpha + M beta) with c chunks, the root sending each chunk log n times
 // Restrictions: none.
 // Source: Johnsson, Ho, "Optimum broadcasting and personalized communication in hypercubes", IEEE Transactions on
 // Computers 38(9), 1989.

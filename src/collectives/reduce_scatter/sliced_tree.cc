@@ -8,8 +8,8 @@
 //    / \   / \            / \   / \            / \   / \            / \   / \.
 //   0   1 2   3          0   1 2   3          0   1 2   3          0   1 2   3
 //
-// Time: (n-1) alpha + (n-1)/n M beta + at most 1.5 M gamma; a rank combines at most log n + 1 sources at a time,
-//       not n
+// Time: (n-1) alpha + (n-1)/n M beta + 3/2 M gamma where n is a power of two, else at most
+//       5/4 (n-1) (alpha + M/n beta) + 5/2 M gamma; a rank combines at most log n + 1 sources at a time, not n
 // Restrictions: none. A rank receives at most 1.5 (n-1) messages (for one leaf a rank).
 // Source: see all_reduce/sliced_tree.cc.
 #include "collectives/algorithms.h"
