@@ -1,7 +1,8 @@
-// Start here. A Communicator is an ordered group of ranks that make the same calls in the same order.
-//
-//   auto world = tutti::Communicator::from_env();  // started by `tutti run -n 4 ./prog`, torchrun, mpirun or srun
-//   world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
+/// @file
+/// Start here. A Communicator is an ordered group of ranks that make the same calls in the same order.
+///
+///     auto world = tutti::Communicator::from_env();  // started by `tutti run -n 4 ./prog`, torchrun, mpirun or srun
+///     world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
 #pragma once
 
 #include <cstddef>
@@ -23,60 +24,76 @@ class Request;
 class SymmetricMemory;
 }  // namespace runtime
 
-// A pointer, and where it points: to memory of this process, of whatever kind. Pointers convert implicitly.
+/// Memory of this process that a call reads: a pointer, and the kind of memory. Pointers convert implicitly. A value:
+/// it owns nothing.
 struct ConstBuffer {
+  /// The driver is asked for the kind of memory.
   ConstBuffer(const void* at) : data(at) {}
+  /// The caller knows the kind of memory, and the device of device and managed memory.
   ConstBuffer(const void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
-  const void* data;
-  MemoryKind memory = MemoryKind::automatic;
-  int device = -1;  // of device and managed memory, as cudaSetDevice() takes it; -1: the driver is asked
+  const void* data;                           ///< the first element; may be null if there are none
+  MemoryKind memory = MemoryKind::automatic;  ///< the kind of memory
+  int device = -1;  ///< of device and managed memory, as cudaSetDevice() takes it; -1: the driver is asked
 };
+/// Memory of this process that a call writes. Otherwise as ConstBuffer.
 struct Buffer {
+  /// The driver is asked for the kind of memory.
   Buffer(void* at) : data(at) {}
+  /// The caller knows the kind of memory, and the device of device and managed memory.
   Buffer(void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
+  /// The same memory, to be read.
   operator ConstBuffer() const { return {data, memory, device}; }
-  void* data;
-  MemoryKind memory = MemoryKind::automatic;
-  int device = -1;
+  void* data;                                 ///< as ConstBuffer::data
+  MemoryKind memory = MemoryKind::automatic;  ///< the kind of memory
+  int device = -1;                            ///< as ConstBuffer::device
 };
 
-// How a call is to be done. Every rank must pass the same values (they are part of what is checked), except `stream`.
+/// How a call is done. Every rank must pass the same values, except `stream`: the call checks them.
 struct CallOptions {
-  Algorithm algorithm = Algorithm::automatic;
-  Order order = Order::canonical;
-  // A cudaStream_t: the call returns at once, comes after what the stream was given before, and what it is given later
-  // comes after the call; until the stream is past it, the buffers must live and stay untouched. nullptr: the call
-  // blocks (or is started), and comes after what the default stream of the buffers' devices was given before; other
-  // streams' work on them must be over.
-  //
-  // A failure does not stop the stream: the communicator's next call throws it, and the Work of a started call. So who
-  // must know that a result is right starts the call, and waits for its Work too.
-  //
-  // Such a call, and a started one of device memory, may block where it is a communicator's first or has a longer
-  // message than any before: it makes pinned memory, and waits for the communicator's earlier calls. With
-  // CUDA_LAUNCH_BLOCKING=1, or where the job has one rank, a call on a stream always may.
-  //
-  // cudaStreamLegacy and cudaStreamPerThread name default streams here. In a build with CUDA before 12.8 the stream
-  // must be of the thread's current device. A stream that is being captured is refused with Error{unsupported}. Calls
-  // of several communicators on one stream are made in one order by all ranks, or they wait for each other.
+  Algorithm algorithm = Algorithm::automatic;  ///< the algorithm of the call
+  Order order = Order::canonical;              ///< the order in which inputs are combined
+
+  /// A cudaStream_t, or nullptr.
+  ///
+  /// With a stream the call returns at once. It runs after the work that the stream already has; work that the stream
+  /// gets later runs after the call. Until the stream has passed the call, the buffers must live and stay untouched.
+  ///
+  /// With nullptr the call blocks, or is started. It runs after the work that the default streams of the buffers'
+  /// devices already have. Work of other streams on the buffers must be over.
+  ///
+  /// Failure: it does not stop the stream. The next call on the communicator throws the failure, and so does the Work
+  /// of a started call. A caller that must know whether the result is right starts the call, and waits for its Work.
+  ///
+  /// Blocking: a call with a stream, and a started call of device memory, may block if it is the first of its
+  /// communicator, or if its message is longer than any before: then it makes pinned memory, and waits for the earlier
+  /// calls of the communicator. With CUDA_LAUNCH_BLOCKING=1, and in a job of one rank, a call with a stream may always
+  /// block.
+  ///
+  /// cudaStreamLegacy and cudaStreamPerThread name default streams here. In a build with CUDA before 12.8 the stream
+  /// must be of the thread's current device. A stream that is being captured is refused with Error{unsupported}. If
+  /// several communicators have calls on one stream, all ranks make these calls in one order, or they wait for each
+  /// other.
   void* stream = nullptr;
 };
 
-// A started operation. Movable; waits for the operation in its destructor: an error that nothing has thrown is
-// then logged (Settings::log_sink) when the communicator is left.
-// Not thread-safe. The buffers of the call must live and stay untouched until wait() has returned, and until its
-// stream, if it has one, has come past the call.
+/// A started call. Movable. Not thread-safe.
+///
+/// The buffers of the call must live and stay untouched until wait() has returned and, if the call has a stream, until
+/// the stream has passed the call. Without a call (made by Work(), or moved from), test() returns true and wait()
+/// returns at once.
 class Work {
  public:
-  Work();
-  Work(Work&&) noexcept;
-  Work& operator=(Work&&) noexcept;
+  Work();                            ///< without a call
+  Work(Work&&) noexcept;             ///< takes over the call
+  Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
+  /// Blocks until the call is complete. It throws nothing: if nobody has thrown the call's error by the time the
+  /// communicator is left, the error is logged then (Settings::log_sink).
   ~Work();
 
-  // Advances whatever can be advanced without blocking; true once the operation is complete. Throws like wait().
+  /// Advances what can advance without blocking. True once the call is complete. Throws like wait().
   bool test();
 
-  // Blocks until the operation is complete. Throws the operation's Error; calling it again throws the same again.
+  /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
   void wait();
 
  private:
@@ -85,16 +102,18 @@ class Work {
   std::shared_ptr<runtime::Request> request_;
 };
 
-// Memory that every rank of this host maps, so that peers read and write it directly. Valid as long as the Memory
-// lives.
+/// Memory that every rank of this host maps, so that peers read and write it directly. Movable. The memory is valid as
+/// long as this object lives; made by Memory() or moved from, it has none.
 class Memory {
  public:
-  Memory();
-  Memory(Memory&&) noexcept;
-  Memory& operator=(Memory&&) noexcept;
-  ~Memory();
-  void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
+  Memory();                              ///< no memory
+  Memory(Memory&&) noexcept;             ///< takes over the memory
+  Memory& operator=(Memory&&) noexcept;  ///< frees the memory that was here
+  ~Memory();                             ///< frees the memory: no call may still use it
+
+  void* data() const { return data_; }          ///< the first byte, aligned to 4096
+  std::size_t bytes() const { return bytes_; }  ///< as many as allocate() was asked for
+  /// The memory as elements: [0, bytes() / sizeof(T)).
   template <class T>
   std::span<T> as() const {
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};
@@ -107,103 +126,126 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-// The caller's own memory, made known to the RDMA device: while this lives, large messages in it are sent from where
-// they lie and written to where they belong, without a copy. It must be neither freed nor unmapped meanwhile.
+/// Memory of the caller that the RDMA device knows. While this object lives, large messages in that memory are sent
+/// from where they lie and written to their place, without a copy. Until then the memory must be neither freed nor
+/// unmapped. Movable.
 class Registration {
  public:
-  Registration();
-  Registration(Registration&&) noexcept;
-  Registration& operator=(Registration&&) noexcept;
-  ~Registration();
+  Registration();                                    ///< registers nothing
+  Registration(Registration&&) noexcept;             ///< takes over the registration
+  Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
+  ~Registration();                                   ///< ends the registration
 
  private:
   friend class Communicator;
   std::shared_ptr<void> owner_;
 };
 
-// Thread safety: calls on one communicator must come from one thread at a time, in the same order on every rank;
-// different communicators may be used from different threads at once. With device memory, calls on several
-// communicators wait on the GPU for their peers, so all ranks should make them in one order: CUDA puts many streams
-// into few queues (CUDA_DEVICE_MAX_CONNECTIONS).
-//
-// Collectives: `count` counts elements, and size() * count is below 2^48. Input and output are aligned to their element
-// type; they do not overlap, or are in place as each call says; they may be null where count is 0. All but the buffers
-// and the stream is the same on every rank, else Error{mismatch}.
-//
-// Once a call is done or has thrown, no peer touches this rank's buffers. For that, a call that fails waits for a peer
-// that was stopped in the middle of it, ten seconds at most, and then as long again for its own GPU. If the peer is
-// still stopped then, memory of allocate() is never handed out again. If the GPU is not done then, it may still read
-// the input and overwrite the output: synchronise the device before freeing them.
-//
-// fork(): the child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody; symmetric
-// memory is still shared with the parent. It may join another job.
-//
-// Errors: what is thrown before a call has begun leaves the communicator usable. That is Error{invalid_argument} and
-// {unsupported}; and {system} of register_memory(), of allocate(), and of a call on device memory or a stream to which
-// CUDA then refuses something, pinned memory for one. This rank has not made the call, and its peers wait for it,
-// Settings::timeout at most, unless it makes the call after all or calls abort(); but what allocate() throws, it throws
-// on all ranks. Any other error leaves output buffers unspecified and the communicator failed: every later call throws
-// the same error. No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
+/// An ordered group of ranks that make the same calls in the same order.
+///
+/// **Threads.** Calls on one communicator come from one thread at a time, in the same order on every rank. Several
+/// threads may use different communicators at once. With device memory, calls of several communicators wait on the GPU
+/// for their peers. So all ranks should make these calls in one order: CUDA puts many streams into few queues
+/// (CUDA_DEVICE_MAX_CONNECTIONS).
+///
+/// **Shapes.** `count` counts elements; size() * count is below 2^48. Input and output are aligned to their element
+/// type. They do not overlap, or are in place as each call says. They may be null if count is 0. All arguments but the
+/// buffers and the stream are the same on every rank, else Error{mismatch}.
+///
+/// **Buffers after a call.** Once a call is done or has thrown, no peer touches this rank's buffers. For that, a call
+/// that fails waits up to ten seconds for a peer that was stopped in the middle of it, and then up to ten seconds for
+/// its own GPU. If the peer is still stopped then, memory of allocate() is never handed out again. If the GPU is still
+/// busy then, it may still read the input and overwrite the output: synchronise the device before you free them.
+///
+/// **Errors before the call.** Three kinds of error leave the communicator usable: Error{invalid_argument},
+/// Error{unsupported}, and the Error{system} of register_memory(), of allocate(), and of a call on device memory or a
+/// stream for which CUDA refuses something, for example pinned memory. This rank has not made the call then. Its peers
+/// wait for it, at most Settings::timeout, unless it makes the call after all or calls abort(). What allocate() throws,
+/// it throws on all ranks.
+///
+/// **Errors during the call.** Every other error is final: the communicator has failed, output buffers are unspecified,
+/// and every later call throws the same error.
+///
+/// **Waiting.** No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
+///
+/// **fork().** The child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody.
+/// Symmetric memory is still shared with the parent. The child may join another job.
+///
+/// **Moved from.** A communicator that was moved from, or finalized, can only be destroyed, assigned to or finalized.
 class Communicator {
  public:
-  // Joins the job described by the environment (Settings::from_env) or by `settings`. Blocks until all ranks have
-  // joined, at most a moment longer than Settings::join_timeout. Each has a rank of its own; size, transport, timeout,
-  // secret and meeting place are the same. Throws Error{invalid_argument, unsupported, system, unreachable, refused,
-  // timeout, peer_lost}: what rank 0 finds wrong, on every rank that has come.
+  /// Joins the job that the environment describes (Settings::from_env()). Otherwise as join().
   static Communicator from_env();
+  /// Joins a job: the ranks meet at settings.master_address. Each rank passes its own `rank`; size, transport, timeout,
+  /// secret and meeting place are the same on every rank.
+  ///
+  /// Blocks until all ranks have joined, at most a moment longer than Settings::join_timeout. Throws
+  /// Error{invalid_argument, unsupported, system, unreachable, refused, timeout, peer_lost}. Every rank that has come
+  /// throws what rank 0 finds wrong.
   static Communicator join(const Settings& settings);
 
-  // Joins through the caller's own store; settings.rank and .size say who. master_address and master_port are ignored.
+  /// Joins through the caller's own store, which must live until join() returns. Ignores settings.master_address and
+  /// settings.master_port. Otherwise as above.
   static Communicator join(const Settings& settings, Store& store);
 
-  // n ranks as threads of one process: runs body(communicator) on one thread a rank; rethrows the first error. Where
-  // all buffers of a call lie on one GPU, one kernel does it. A call on a stream waits until all ranks have entered it.
-  // The ranks share each GPU's default stream: streams of theirs are best made with cudaStreamNonBlocking. transport:
-  // "inproc" (the simplest; for tests and for reading), "shm" or "tcp". Other settings are the defaults,
-  // whatever the environment says.
+  /// Runs a job whose ranks are threads of this process: body(communicator) on one thread for each rank [0, ranks).
+  /// Blocks until all have returned. If a body throws, that communicator is aborted; the first exception is thrown
+  /// again here.
+  ///
+  /// transport: "inproc" (the simplest: for tests, and for reading), "shm" or "tcp". Other settings are the defaults,
+  /// whatever the environment says.
+  ///
+  /// If all buffers of a call lie on one GPU, one kernel does the call. A call on a stream waits until all ranks have
+  /// entered it. The ranks share each GPU's default stream, so make their own streams with cudaStreamNonBlocking.
   static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
                           const std::string& transport = "inproc");
 
-  Communicator(Communicator&&) noexcept;
-  Communicator& operator=(Communicator&&) noexcept;
-  // As finalize(), but does not wait for what that finds out and cannot throw: a mismatch is logged, and makes
-  // the exit status of `tutti run` 1. Blocks until the communicator's calls on streams are over, and its started ones
-  // of device memory. With the last communicator of a job, and the last Work, this rank leaves the job: it waits until
-  // the others' processes have heard that, a second at most, and not for the ranks themselves. exit() and quick_exit()
-  // leave jobs that are not left yet.
+  Communicator(Communicator&&) noexcept;             ///< takes over the membership
+  Communicator& operator=(Communicator&&) noexcept;  ///< first leaves the communicator that was here, as the destructor
+  /// Leaves the communicator, like finalize(), but does not wait for the verdict on its calls, and cannot throw. It
+  /// logs a mismatch, which makes the exit status of `tutti run` 1.
+  ///
+  /// Blocks until the calls of the communicator on streams, and its started calls of device memory, are over. With the
+  /// last communicator of a job and the last Work, this rank leaves the job: it waits at most a second until the
+  /// processes of the other ranks have heard so. It does not wait for the ranks themselves. exit() and quick_exit()
+  /// leave all jobs that the process has not left.
   ~Communicator();
 
-  // Leaves the communicator, once started operations are over. Not collective: it waits for no rank, but for word from
-  // the process of rank 0. Throws Error{mismatch} where a rank that left before had made other calls: so, if two ranks
-  // made different calls and no call has shown it, the one that leaves later throws. (Where rank 0 has left the job
-  // first, that holds for communicators which some rank left before it did.) Throws the communicator's failure, if it
-  // has failed. Afterwards it is as one that was moved from.
+  /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
+  ///
+  /// Not collective: it waits for no rank, only for an answer from the process of rank 0. Throws the communicator's
+  /// failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other calls. So if two ranks
+  /// made different calls, and no call has shown it, the one that leaves later throws. (If rank 0 has left the job,
+  /// that holds for communicators which some rank left before rank 0 did.)
   void finalize();
 
-  int rank() const;
-  int size() const;
+  int rank() const;  ///< the number of this rank here, [0, size())
+  int size() const;  ///< how many ranks there are
 
-  // out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
+  /// out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
   void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
 
-  // out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count); in holds size() * count.
-  // In place: out == in + rank() * count.
+  /// out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count). `in` holds
+  /// size() * count elements. In place: out == in + rank() * count.
   void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                       const CallOptions& options = {});
 
-  // out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r; out holds size() * count.
-  // In place: in == out + rank() * count.
+  /// out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r. `out` holds size() * count elements.
+  /// In place: in == out + rank() * count.
   void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
 
-  // buffer[0, count) on every rank = that of rank `root`.
+  /// buffer[0, count) on every rank = buffer[0, count) of rank `root`.
   void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
 
-  // Returns once every rank has entered.
+  /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
 
-  // The same, started: they return at once. Operations of one communicator run in the order they were started; they
-  // advance inside test() and wait() of any Work and inside any blocking call of this process's job, and those of
-  // device memory by themselves.
+  /// @name Started calls
+  /// @{
+
+  /// The same calls; these return at once. The started calls of one communicator run in the order in which they were
+  /// started. They advance inside test() and wait() of any Work, and inside any blocking call of this rank's job. Calls
+  /// of device memory also advance by themselves.
   Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                         const CallOptions& options = {});
   Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
@@ -211,8 +253,12 @@ class Communicator {
   Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
   Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
+  /// @}
 
-  // In place, typed: values[0, size) on every rank.
+  /// @name Typed calls, in place
+  /// @{
+
+  /// values[0, size) on every rank.
   template <class T>
   void all_reduce(std::span<T> values, Op op, const CallOptions& options = {}) {
     all_reduce(values.data(), values.data(), values.size(), dtype_of<T>, op, options);
@@ -221,33 +267,39 @@ class Communicator {
   void broadcast(std::span<T> values, int root, const CallOptions& options = {}) {
     broadcast(values.data(), values.size(), dtype_of<T>, root, options);
   }
+  /// @}
 
-  // Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here).
-  // A negative color takes part and gets a communicator of itself alone. Over shared memory a rank can have 4096
-  // channels at a time, one for each communicator and peer that a call has talked to, and 32,000 in all: a call that
-  // needs more fails with Error{system}.
+  /// Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here). A
+  /// rank that passes a negative color takes part, and gets a communicator of itself alone.
+  ///
+  /// A rank has one channel for each communicator and peer that a call has talked to. Over shared memory it can have
+  /// 4096 channels at a time, and 32,000 in the life of the job. A call that needs more fails with Error{system}.
   Communicator split(int color, int key = 0);
 
-  // Collective: every rank asks for the same number of bytes. Buffers inside the result are read and written by the
-  // peers of this host directly. The start is aligned to 4096. No space is Error{system} on every rank: of shared
-  // memory a rank gets 64 GiB in all, less what its calls need, and what it frees is handed out again for the same size
-  // alone.
+  /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
+  /// result directly. Its start is aligned to 4096.
+  ///
+  /// If there is no space, every rank throws Error{system}, and the communicator stays usable. A rank has 64 GiB of
+  /// shared memory in all, less what its calls need. Freed memory is used again only for a request of the same size.
   Memory allocate(std::size_t bytes);
 
-  // Not collective: a rank registers what it likes, when it likes, for all communicators of its job. data[0, bytes) may
-  // be host memory of any kind; what allocate() gives is registered already. Takes time (about a second a GiB) and
-  // locked memory. Where this rank uses no RDMA, nothing happens. Error{system} where the device or the memlock limit
-  // refuses.
+  /// Registers data[0, bytes) with the RDMA device, for all communicators of the job. Not collective: a rank registers
+  /// what it likes, when it likes. The memory may be host memory of any kind; memory of allocate() is registered
+  /// already.
+  ///
+  /// Blocks for about a second for each GiB, and takes locked memory. If this rank uses no RDMA, nothing happens.
+  /// Throws Error{system} if the device or the memlock limit refuses; the communicator stays usable.
   Registration register_memory(void* data, std::size_t bytes);
 
-  // Fails this communicator on every rank with Error{aborted} carrying `reason`. Thread-safe. Once rank 0 has left the
-  // job, the others hear of it only by this rank's closed connections.
+  /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Does not block. Thread-safe:
+  /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
+  /// closed connections.
   void abort(const std::string& reason);
 
-  // The algorithm that a call would use, as the communicator's table says.
+  /// The algorithm that such a call uses if it names none. `count` as in the call. Not collective.
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;
 
-  // That table, as text: rank 0's (Settings::table) or the built-in one, the same on every rank of the job.
+  /// The job's table of algorithms as text: rank 0's (Settings::table), or the built-in one. Not collective.
   std::string table() const;
 
  private:

@@ -1,4 +1,5 @@
-// What the library says of its own accord. Errors are thrown and not logged.
+/// @file
+/// What the library says without being asked. The library throws errors; it does not log them.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +8,28 @@
 
 namespace tutti {
 
+/// How much the library says. Each level includes the ones before it.
 enum class LogLevel : std::uint8_t {
-  warn,   // something that a person should know: a wait that is long, a stranger at the port, a lost wish
-  info,   // also each decision of joining, and why: transports, address, processors, table
-  trace,  // also each new kind of call, with the algorithm that it uses
+  warn,   ///< what a person should know: a long wait, a stranger at the port, a setting that had no effect
+  info,   ///< also each decision of joining, and why: transports, address, processors, table
+  trace,  ///< also each new kind of call, with the algorithm that it uses
 };
 
+/// One line that the library says.
 struct LogLine {
-  LogLevel level;
-  int rank;               // of the job, that says it
-  std::string_view text;  // one line, without its end; valid during the call alone. Never a secret
+  LogLevel level;         ///< the least Settings::log_level that shows the line
+  int rank;               ///< the rank of the job that says it
+  std::string_view text;  ///< one line without its end, valid during the call only; never a secret
 };
 
-// Called by the thread that has something to say, which may be one of the library's own, and by several at once, until
-// the rank has left its job: in exit() too, where the job has not been left before. So what it uses must live as long.
-// It is copied. It must not block, as other ranks may wait for that thread, nor call the library. What it throws is
-// dropped.
+/// Takes the lines of a rank, in place of stderr. The library copies the function.
+///
+/// Threads: the thread that has something to say calls it. That may be a thread of the library, and several threads may
+/// call it at once. The calls end when the rank has left its job; if it has not left before, in exit(). What the
+/// function uses must live until then.
+///
+/// The function must not block, because other ranks may wait for the thread, and must not call the library. The library
+/// drops what it throws.
 using LogSink = std::function<void(const LogLine&)>;
 
 }  // namespace tutti

@@ -1,4 +1,5 @@
-// Everything that can be set about joining and waiting, as a value. One function reads it from the environment.
+/// @file
+/// Everything that can be set about joining and waiting, as a value. One function reads it from the environment.
 #pragma once
 
 #include <chrono>
@@ -10,51 +11,57 @@
 
 namespace tutti {
 
+/// How a rank joins and waits. docs/reference/environment.md has the variable of each member.
 struct Settings {
-  // Who and where. Filled by from_env from the first launcher it recognises (docs/reference/environment.md).
-  int rank = -1;
-  int size = -1;
-  std::string master_address;  // host name or address of rank 0; empty: ranks meet on this host alone
-  std::uint16_t master_port = 0;
+  /// @name Who and where
+  /// from_env() takes these from the first launcher that it recognises.
+  /// @{
+  int rank = -1;                  ///< the number of this rank in the job, [0, size)
+  int size = -1;                  ///< how many ranks the job has; the same on every rank
+  std::string master_address;     ///< host name or address of rank 0; empty: the ranks meet on this host only
+  std::uint16_t master_port = 0;  ///< where rank 0 waits
+  /// @}
 
-  // Admission: who holds it may join. Empty: only processes of the same user on the same host may, or, with a Store,
-  // whoever can read that, where rank 0 puts one.
+  /// The job's secret: who holds it may join. Empty: only processes of the same user on the same host may join. With a
+  /// Store and an empty secret, rank 0 puts a random secret into the store, and who can read the store may join.
   std::string secret;
 
-  // Waiting. More than ten years count as ten.
-  std::chrono::milliseconds timeout{600'000};        // a peer, or a GPU, that has not come to the call
-  std::chrono::milliseconds connect_timeout{5'000};  // a peer that cannot be reached, once it is known to exist
-  std::chrono::milliseconds join_timeout{60'000};    // all ranks starting up
-  std::chrono::milliseconds warn_after{10'000};      // after which a wait in a call is logged, once
-  // Who is silent for 3 times connect_timeout is lost: unreachable, or stopped, as by a debugger.
+  /// @name Waiting
+  /// More than ten years count as ten.
+  /// @{
+  std::chrono::milliseconds timeout{600'000};  ///< how long a call waits for a peer or a GPU that does not come to it
+  /// How long a rank tries to reach a peer that is known to exist. A rank that is silent for 3 times as long is lost:
+  /// it cannot be reached, or it is stopped, for example by a debugger.
+  std::chrono::milliseconds connect_timeout{5'000};
+  std::chrono::milliseconds join_timeout{60'000};  ///< how long the ranks may take to start
+  std::chrono::milliseconds warn_after{10'000};    ///< a call that waits for longer is logged, once
+  /// @}
 
-  // Network. Nothing listens wider than asked: `interface` is a name ("eth0") or an address; empty means the loopback
-  // for ranks that meet on one host, and the interface that reaches the master otherwise.
+  /// Where to listen: the name of an interface ("eth0"), or an address. Empty: the loopback if the ranks meet on one
+  /// host, else the interface that reaches the master. A rank listens nowhere else.
   std::string interface;
-  // Ports to listen on, [port_first, port_last]; 0: the system chooses. Rank 0, where it waits at master_address,
-  // listens at master_port alone.
+  /// The first port to listen on; 0: the system chooses. If rank 0 waits at master_address, it listens at master_port
+  /// only.
   std::uint16_t port_first = 0;
-  std::uint16_t port_last = 0;
+  std::uint16_t port_last = 0;  ///< the last port to listen on, included
 
-  // "auto": shared memory between ranks of one host; between hosts RDMA verbs where both have a port to use, else TCP.
-  // "shm", "tcp" and "verbs" force one for all (shm across hosts, or a rank without an RDMA port, is an error).
+  /// "auto": shared memory between ranks of one host; between hosts RDMA verbs if both ranks have a port to use, else
+  /// TCP. "shm", "tcp" and "verbs" force one transport for all ranks. A rank that cannot use it fails the join.
   std::string transport = "auto";
 
-  // Which RDMA port: a device, or device:port ("mlx5_0:1"), empty for the nearest that is up; and the index of the GID
-  // to use, negative for a RoCE v2 one, IPv4 before IPv6.
+  /// The RDMA port: a device, or device:port ("mlx5_0:1"). Empty: the nearest port that is up.
   std::string verbs_device;
-  int verbs_gid = -1;
+  int verbs_gid = -1;  ///< the index of the port's GID; negative: a RoCE v2 GID, IPv4 before IPv6
 
-  // The file of a table, as `tutti tune` writes it, that says which algorithm a call uses; empty: the built-in one.
-  // Rank 0's counts for the whole job, and rank 0 alone reads it; one that is wrong fails the join on every rank.
+  /// The file of a table that says which algorithm a call uses, as `tutti tune` writes it. Empty: the built-in table.
+  /// Only rank 0 reads it, and its table holds for the whole job. A wrong table fails the join on every rank.
   std::string table;
 
-  // What the library says of its own accord, and to whom: without a sink, on stderr, where it never waits for a reader.
-  LogLevel log_level = LogLevel::warn;
-  LogSink log_sink;
+  LogLevel log_level = LogLevel::warn;  ///< how much the library says
+  LogSink log_sink;  ///< who takes the lines; none: stderr, where the library never waits for a reader
 
-  // Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm.
-  // Throws Error{invalid_argument} that names the variable and what it should look like.
+  /// Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm. Without any of them: a job of one
+  /// rank. Throws Error{invalid_argument}, which names the variable and says what it should look like.
   static Settings from_env();
 };
 

@@ -1,4 +1,5 @@
-// How ranks that were started by someone else find each other: the caller's own key-value store.
+/// @file
+/// How ranks meet through a key-value store that the caller already has.
 #pragma once
 
 #include <chrono>
@@ -14,24 +15,26 @@ namespace runtime {
 std::uint32_t count_join(Store& store, int rank);
 }
 
-// Implemented by the embedding framework (a PyTorch Store, etcd, a file, …). Called from one thread at a time, and only
-// while a communicator is being made. Keys are short printable strings that begin with "tutti/"; values are bytes.
-// Where Settings::secret is empty, the job's secret is one of them: whoever can read the store may join.
-//
-// The same ranks may join through it again and again, in the same order on every rank, also after a join that failed:
-// each object counts the joins of its rank, and their keys begin with "tutti/1/", "tutti/2/", and so on. So every rank
-// keeps one object for as long as it joins. What the object cannot know is told apart by the caller, by a store or a
-// prefix of its own: a job that is started anew over a store that has outlived the one before, and several sets of
-// ranks that join at the same time.
+/// A key-value store that the caller implements: over a PyTorch Store, etcd, a file, …
+///
+/// The library calls it only while Communicator::join() runs, from one thread at a time. Keys are short printable
+/// strings that begin with "tutti/"; values are bytes. If Settings::secret is empty, one of the values is the job's
+/// secret: who can read the store may join.
+///
+/// The same ranks may join through it several times, in the same order on every rank, also after a join that failed.
+/// Each object counts the joins of its rank: the keys begin with "tutti/1/", "tutti/2/", and so on. So a rank keeps one
+/// object for all its joins. The caller must use another store, or another prefix of keys, in two cases: if a job
+/// starts again over a store that still holds the keys of an earlier job, and if several sets of ranks join at the same
+/// time.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Makes `value` visible under `key` to every rank. A key is set once.
+  /// Makes `value` visible under `key` to every rank. The library sets a key once. What it throws ends the join.
   virtual void set(const std::string& key, const std::string& value) = 0;
 
-  // The value of `key`, waiting for it to be set; throws something derived from std::exception when `timeout` passes
-  // first.
+  /// Blocks until `key` is set, and returns its value. If `timeout` passes first, throws something derived from
+  /// std::exception.
   virtual std::string get(const std::string& key, std::chrono::milliseconds timeout) = 0;
 
  private:
@@ -40,7 +43,7 @@ class Store {
   std::map<int, std::uint32_t> joins_;  // by rank, as several may be threads of one process
 };
 
-// A store for ranks that are threads of one process. Thread-safe.
+/// A store for ranks that are threads of one process. Thread-safe.
 std::shared_ptr<Store> make_memory_store();
 
 }  // namespace tutti

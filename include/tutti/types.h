@@ -1,4 +1,5 @@
-// Element types, reduction operators and the names of the algorithms: the vocabulary that every layer shares.
+/// @file
+/// Element types, reduction operators and the names of the algorithms.
 #pragma once
 
 #include <cstddef>
@@ -9,34 +10,36 @@
 
 namespace tutti {
 
-// IEEE 754 binary16 and bfloat16 as they lie in memory. They carry bits only; arithmetic belongs to the reduction,
-// which accumulates both in float32.
+/// IEEE 754 binary16 as it lies in memory. It carries bits and has no arithmetic; reductions accumulate it in float32.
 struct float16 {
-  std::uint16_t bits;
-  friend bool operator==(float16, float16) = default;
+  std::uint16_t bits;                                  ///< sign 1, exponent 5, fraction 10
+  friend bool operator==(float16, float16) = default;  ///< compares bits
 };
+/// bfloat16 as it lies in memory: the upper half of a float32. Otherwise as float16.
 struct bfloat16 {
-  std::uint16_t bits;
-  friend bool operator==(bfloat16, bfloat16) = default;
+  std::uint16_t bits;                                    ///< sign 1, exponent 8, fraction 7
+  friend bool operator==(bfloat16, bfloat16) = default;  ///< compares bits
 };
 
+/// The type of an element.
 enum class DType : std::uint8_t { float32, float64, float16, bfloat16, int8, uint8, int32, uint32, int64, uint64 };
 
-// How elements are combined. Signed integers are combined as unsigned ones (wrap-around). `avg` divides the sum by the
-// number of ranks: for floating-point types by one IEEE division in the accumulation type, for integers truncating
-// toward zero. A NaN wins min and max, and -0 < +0.
+/// How elements are combined. Signed integers are combined like unsigned ones: they wrap around. `avg` divides the sum
+/// by the number of ranks: floating-point types by one IEEE division in the accumulation type, integers by a division
+/// that truncates toward zero. For min and max, a NaN wins over every number, and -0 < +0.
 enum class Op : std::uint8_t { sum, prod, min, max, avg };
 
-// The order in which contributions may be combined. `canonical` is the pairwise tree T of the design page: the same
-// bits whatever the algorithm, transport, message size or placement. `any` admits algorithms that cannot keep it
-// (ring): each contribution still exactly once, and the same bits from run to run as long as call, ranks, hosts and
-// table are the same.
+/// The order in which inputs are combined. `canonical` is the pairwise tree T of docs/design/canonical_order.md: the
+/// result has the same bits with every algorithm, transport, message size and placement. `any` admits algorithms that
+/// cannot keep this order, such as ring. Each input is still combined exactly once, and the bits are the same in every
+/// run with the same call, ranks, hosts and table.
 enum class Order : std::uint8_t { canonical, any };
 
+/// What a call does.
 enum class Collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
 
-// The names of the algorithms, which algorithms.def lists by collective: Algorithm::ring, say. `automatic` lets the
-// communicator's table choose.
+/// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the
+/// communicator's table chooses.
 enum class Algorithm : std::uint8_t {
   automatic,
 #define TUTTI_ALGORITHM(collective, name) name,
@@ -44,33 +47,50 @@ enum class Algorithm : std::uint8_t {
 #include "tutti/algorithms.def"
 };
 
-// Where a buffer lies. `automatic`: wherever the driver says, which is asked about each buffer of each call; in a build
-// without CUDA, and in a process without a driver, in host memory.
+/// Where a buffer lies. `automatic`: the library asks the CUDA driver about each buffer of each call. In a build
+/// without CUDA, and in a process that has not loaded the driver, that means host memory.
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
-// Both throw Error{invalid_argument} for what is no DType.
-std::size_t size_of(DType dtype);               // bytes of one element
-std::size_t accumulation_size_of(DType dtype);  // bytes of one partial result: 4 for 16-bit floats, else size_of
+/// Bytes of one element. Throws Error{invalid_argument} for what is no DType.
+std::size_t size_of(DType dtype);
+/// Bytes of one partial result: 4 for 16-bit floats, else size_of(). Throws like size_of().
+std::size_t accumulation_size_of(DType dtype);
 
-// What is no enumerator has no name.
+/// What to_string() gives for what is no enumerator.
 inline constexpr std::string_view kNoName = "?";
+
+/// @name Names
+/// @{
+
+/// The enumerator's name, or kNoName; `automatic` is "auto".
 std::string_view to_string(DType dtype);
 std::string_view to_string(Op op);
 std::string_view to_string(Order order);
 std::string_view to_string(Collective collective);
 std::string_view to_string(Algorithm algorithm);
+/// @}
 
-// The inverse of to_string; nothing for a name that does not exist.
+/// @name Enumerators by name
+/// @{
+
+/// The inverse of to_string(); nothing for a name that does not exist.
 std::optional<DType> parse_dtype(std::string_view name);
 std::optional<Op> parse_op(std::string_view name);
 std::optional<Order> parse_order(std::string_view name);
 std::optional<Collective> parse_collective(std::string_view name);
-std::optional<Algorithm> parse_algorithm(std::string_view name);  // "auto" is `automatic`
+std::optional<Algorithm> parse_algorithm(std::string_view name);
+/// @}
 
+/// @name All enumerators
+/// @{
+
+/// In the order of their declaration.
 std::span<const DType> all_dtypes();
 std::span<const Op> all_ops();
-std::span<const Algorithm> all_algorithms();  // without `automatic`
+std::span<const Algorithm> all_algorithms();  ///< without `automatic`
+/// @}
 
+// Behind dtype_of.
 template <class T>
 struct dtype_of_type;
 template <>
@@ -114,6 +134,7 @@ struct dtype_of_type<std::uint64_t> {
   static constexpr DType value = DType::uint64;
 };
 
+/// The DType of a C++ type: `dtype_of<float>` is DType::float32. A type that is not listed above does not compile.
 template <class T>
 inline constexpr DType dtype_of = dtype_of_type<T>::value;
 
