@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "documented.h"
+
 namespace tutti::runtime {
 namespace {
 
@@ -57,6 +59,20 @@ TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {
     ASSERT_FALSE(reader.broken());
     ASSERT_EQ(again, stream) << piece;
   }
+}
+
+TEST(ControlMessage, AnIntroductionIsAsDocumented) {
+  const Member member{.rank = 1,
+                      .host_id = "b1f0/4026531840",
+                      .address = "10.0.0.2",
+                      .port = 40001,
+                      .local_name = "tutti-a7",
+                      .pid = 4711,
+                      .processors = "\x0f",
+                      .share = 0,
+                      .obstacles = "verbs: no device\n",
+                      .sees_gpus = false};
+  EXPECT_EQ(in_hex(encode(Introduction{member, 2, 600'000, "auto"})), documented("introduction"));
 }
 
 TEST(ControlMessage, MembersAreReadBack) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "documented.h"
 #include "types/call.h"
 
 namespace tutti {
@@ -20,29 +21,18 @@ Header example() {
   return header;
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<int>(byte) >> 4];
-    text += kDigits[std::to_integer<int>(byte) & 15];
-  }
-  return text;
-}
-
-// The worked example of the format.
 TEST(Header, LiesInMemoryAsSpecified) {
-  EXPECT_EQ(hex(example().encode()),
-            "31495554"          // magic: "1IUT"
-            "0100"              // version
-            "0000"              // kind: data
-            "0807060504030201"  // communicator
-            "1817161514131211"
-            "2827262524232221"    // tag
-            "0500000000000000"    // message
-            "0001000000000000"    // offset
-            "2000000000000000"    // length
-            "2001000000000000");  // total
+  EXPECT_EQ(in_hex(example().encode()),
+            "31 49 55 54 "              // magic: "1IUT"
+            "01 00 "                    // version
+            "00 00 "                    // kind: data
+            "08 07 06 05 04 03 02 01 "  // communicator
+            "18 17 16 15 14 13 12 11 "
+            "28 27 26 25 24 23 22 21 "    // tag
+            "05 00 00 00 00 00 00 00 "    // message
+            "00 01 00 00 00 00 00 00 "    // offset
+            "20 00 00 00 00 00 00 00 "    // length
+            "20 01 00 00 00 00 00 00 ");  // total
 }
 
 // The worked example of docs/reference/protocols.md.
@@ -58,15 +48,7 @@ TEST(Header, OfTheFirstMessageOfACallIsAsDocumented) {
   header.communicator = 42;
   header.tag = call.pack();
   header.length = header.total = 16;
-  EXPECT_EQ(hex(header.encode()),
-            "3149555401000000"
-            "2a00000000000000"
-            "0001000001000000"
-            "0000040000000000"
-            "0000000000000000"
-            "0000000000000000"
-            "1000000000000000"
-            "1000000000000000");
+  EXPECT_EQ(in_hex(header.encode()), documented("header"));
 }
 
 TEST(Header, DecodesWhatItEncoded) {
