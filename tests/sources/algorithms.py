@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """docs/reference/algorithms.md has a section for each algorithm, and its formulas hold: algorithms.py SOURCE_DIR TUTTI
 
-Messages, bytes, rounds and what crosses between hosts are what the heads of the algorithms' files say, which
-collectives_test holds against the schedules. A time is an upper bound of the price, and not more than five times as
+Messages, bytes, rounds and what crosses between hosts are what the algorithms' files claim, which collectives_test
+holds against the schedules. A time is an upper bound of the price, and not more than five times as
 much, for alpha, beta and gamma each by itself.
 """
 import json
@@ -81,7 +81,8 @@ with tempfile.TemporaryDirectory() as folder:
         head, section = files[name].read_text(), re.sub(r"\n +", " ", sections[name])
         pipelined = False
         for label in ("Messages", "Bytes", "Rounds", "Between hosts"):
-            of_file = re.search(rf"^// {label}: +(.*)$", head, re.M)
+            claim = label.lower().replace(" ", "_")
+            of_file = re.search(rf"^// {label}: +(.*)$", head, re.M) or re.search(rf'\.{claim} = "(.*)"', head)
             of_page = re.search(rf"{label}: `([^`]*)`", section)
             if (of_file and of_file[1]) != (of_page and of_page[1]):
                 wrong.append(f"{name}: {label} is {of_page and of_page[1]}, in the file {of_file and of_file[1]}")

@@ -23,4 +23,7 @@ for page in "${pages[@]}"; do
     [ -e "$(dirname "$page")/$link" ] || { echo "$page: $link leads nowhere"; wrong=1; }
   done
 done
+echo "No line has more than 120 characters, but for what programs have printed"
+find . \( -name .git -o -name 'build*' -o -path ./bench/results \) -prune -o -name '*.md' -print | sort |
+  LC_ALL=C.UTF-8 xargs grep -HnP '^.{121,}' && wrong=1
 exit $wrong

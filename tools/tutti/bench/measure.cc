@@ -92,7 +92,7 @@ BenchRow Bench::measure(std::size_t count) {
                       : world_.choose(options_.collective, count, options_.dtype, options_.order);
   row.table = table_;
   row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
-  // As the library does what lies on one device (docs/design.md, "Device memory in collectives").
+  // As the library does what lies on one device (docs/design/device_memory.md).
   row.one_kernel = is_on_one_gpu(options_) && world_.size() <= runtime::kMostGuests && row.bytes > 0 &&
                    find_algorithm(options_.collective, row.algorithm)->canonical;
   if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
