@@ -16,6 +16,7 @@
 #include "tutti/store.h"
 #include "tutti/types.h"
 
+/// All that programs use of the library.
 namespace tutti {
 
 namespace runtime {

@@ -7,4 +7,5 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$1/tools/api_docs" "$folder"
 echo "The pages have the classes and the free functions"
-for page in classtutti_1_1Communicator structtutti_1_1Settings types_8h; do [ -s "$folder/html/$page.html" ]; done
+for page in namespacetutti classtutti_1_1Communicator structtutti_1_1Settings; do [ -s "$folder/html/$page.html" ]; done
+grep -q accumulation_size_of "$folder/html/namespacetutti.html"
