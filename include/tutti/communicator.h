@@ -153,6 +153,9 @@ class Registration {
 /// type. They do not overlap, or are in place as each call says. They may be null if count is 0. All arguments but the
 /// buffers and the stream are the same on every rank, else Error{mismatch}.
 ///
+/// **Blocking.** A collective without a stream blocks until it is done on this rank. It may return before it is done on
+/// other ranks; only barrier() says anything of these.
+///
 /// **Buffers after a call.** Once a call is done or has thrown, no peer touches this rank's buffers. For that, a call
 /// that fails waits up to ten seconds for a peer that was stopped in the middle of it, and then up to ten seconds for
 /// its own GPU. If the peer is still stopped then, memory of allocate() is never handed out again. If the GPU is still
