@@ -1,6 +1,6 @@
 # What one_guest and two_guests share.
-tutti=$1/bin/tutti
-[ -x "$tutti" ] || { echo "usage: $0 BUILD_DIR, a build with its program built" >&2; exit 2; }
+tutti=$1/bin/tutti extent=${2-}
+[ -x "$tutti" ] || { echo "usage: $0 BUILD_DIR [all], a build with its program built" >&2; exit 2; }
 work=$(mktemp -d)
 failed=0
 
