@@ -18,14 +18,18 @@ class EveryTransport : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Communicator, EveryTransport, testing::ValuesIn(kTransports),
                          [](const auto& it) { return it.param; });
 
+std::vector<int> sizes_of_jobs() {
+  if (kBrief) return {1, 2, 3, 5};
+  return {1, 2, 3, 4, 5};
+}
 std::vector<std::size_t> counts_for(int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
-  if (kBrief) return {0, n + 1, 70'001};
+  if (kBrief) return {0, n + 1, 40'003};
   return {0, 1, n - 1, n, n + 1, 1000, 70'001};
 }
 
 TEST_P(EveryTransport, AllReduceGivesTheCanonicalBitsByEveryAlgorithmThatKeepsThem) {
-  for (int ranks = 1; ranks <= 5; ++ranks)
+  for (const int ranks : sizes_of_jobs())
     Communicator::run_threads(
         ranks,
         [&](Communicator& world) {
@@ -51,7 +55,7 @@ TEST_P(EveryTransport, AllReduceGivesTheCanonicalBitsByEveryAlgorithmThatKeepsTh
 }
 
 TEST_P(EveryTransport, ReduceScatterAndAllGatherAreTheHalves) {
-  for (int ranks = 1; ranks <= 5; ++ranks)
+  for (const int ranks : sizes_of_jobs())
     Communicator::run_threads(
         ranks,
         [&](Communicator& world) {
@@ -59,6 +63,8 @@ TEST_P(EveryTransport, ReduceScatterAndAllGatherAreTheHalves) {
           for (const std::size_t part : {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{9'001}})
             for (const AlgorithmEntry& entry : catalogue()) {
               if (!entry.canonical && ranks > 2) continue;
+              if (entry.collective != Collective::reduce_scatter && entry.collective != Collective::all_gather)
+                continue;
               const std::size_t bytes = part * 4;
               const auto whole = expected_reduction(ranks, part * n, DType::float32, Op::sum);
               const std::vector<std::byte> own(whole.begin() + me * bytes, whole.begin() + (me + 1) * bytes);
@@ -72,7 +78,7 @@ TEST_P(EveryTransport, ReduceScatterAndAllGatherAreTheHalves) {
                                      {.algorithm = entry.algorithm});
                 ASSERT_TRUE(std::equal(own.begin(), own.end(), in.begin() + me * bytes))
                     << to_string(entry.algorithm) << " in place";
-              } else if (entry.collective == Collective::all_gather) {
+              } else {
                 std::vector<std::byte> out(bytes * n), in_place(bytes * n);
                 world.all_gather(own.data(), out.data(), part, DType::float32, {.algorithm = entry.algorithm});
                 ASSERT_EQ(out, whole) << to_string(entry.algorithm);
@@ -87,13 +93,13 @@ TEST_P(EveryTransport, ReduceScatterAndAllGatherAreTheHalves) {
 }
 
 TEST_P(EveryTransport, BroadcastReachesEveryRankFromEveryRoot) {
-  for (int ranks = 1; ranks <= 5; ++ranks)
+  for (const int ranks : sizes_of_jobs())
     Communicator::run_threads(
         ranks,
         [&](Communicator& world) {
           for (const AlgorithmEntry& entry : catalogue()) {
             if (entry.collective != Collective::broadcast) continue;
-            for (int root = 0; root < ranks; ++root)
+            for (int root = 0; root < ranks; root += kBrief ? std::max(1, ranks - 1) : 1)
               for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{300'001}}) {
                 auto bytes = random_input(world.rank(), count, DType::uint8);
                 world.broadcast(bytes.data(), count, DType::uint8, root, {.algorithm = entry.algorithm});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "brief.h"
 #include "topology/processors.h"
 #include "tutti/communicator.h"
 
@@ -55,10 +56,13 @@ TEST_P(LargeMessage, ArrivesWholeFromAnyBuffersByEveryCollective) {
         const int rank = world.rank();
         const auto sum = [](std::size_t i) { return element(0, i) + element(1, i) + element(2, i); };
         for (const auto& [symmetric, skew] : {std::pair{true, 0}, {false, 0}, {false, 1}}) {
+          if (kBrief && !symmetric && skew == 0) continue;
           Buffers buffers(world, total, symmetric, skew);
           const auto expect = [&](const char* what, std::size_t count, auto&& wanted) {
             for (std::size_t i = 0; i < count; ++i)
-              ASSERT_EQ(buffers.out[i], wanted(i)) << what << ", element " << i << ", symmetric " << symmetric;
+              if (buffers.out[i] != wanted(i)) {  // ASSERT_EQ of each of millions would be most of the time
+                FAIL() << what << ", element " << i << ", symmetric " << symmetric;
+              }
           };
           for (std::size_t i = 0; i < total; ++i) buffers.in[i] = element(rank, i);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "brief.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
@@ -28,7 +29,8 @@ struct ConnectionKind {
   std::string name;
   std::function<std::unique_ptr<Connection>()> make;
   bool notices_close = true;  // when the peer's channel is destroyed
-  bool quick = true;          // false: a fault-injecting wrapper, for which the longest cases are cut
+  // False: the longest cases are cut, for a wrapper that injects faults, and for all under sanitizers.
+  bool quick = !kBrief;
 };
 inline std::ostream& operator<<(std::ostream& out, const ConnectionKind& kind) { return out << kind.name; }
 
