@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "transport/shm/channel.h"
+#include "transport/shm/handover.h"
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
 

@@ -1,4 +1,5 @@
-// How two ranks of a host give each other their memory and their bells: descriptors over a Unix socket.
+#include "transport/shm/handover.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
-#include "transport/shm/transport.h"
+#include "transport/transport.h"
 #include "tutti/error.h"
 
 namespace tutti::shm {

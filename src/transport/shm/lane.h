@@ -74,6 +74,15 @@ struct alignas(64) Line {
 };
 static_assert(sizeof(Line) / 64 % 2 == 1);  // so that consecutive ones begin in different sets of a cache
 
+inline constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
+inline Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
+inline LineKind kind_of(const Line& line) {
+  return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48);
+}
+inline std::size_t total_of(const Line& line) {
+  return line.kind_and_total.load(std::memory_order_relaxed) & kTotalMask;
+}
+
 struct alignas(64) Post {
   std::atomic<std::uint64_t> stamp;  // message number + 1
   std::uint64_t tag[2];

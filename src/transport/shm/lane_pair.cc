@@ -1,0 +1,59 @@
+#include "transport/shm/lane_pair.h"
+
+#include "transport/shm/barrier.h"
+#include "transport/transport.h"
+
+namespace tutti::shm {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+}  // namespace
+
+LanePair::LanePair(Segment& own, Peers& peers, std::uint64_t communicator, int rank, int peer)
+    : own_(own),
+      peers_(peers),
+      communicator_(communicator),
+      rank_(rank),
+      peer_(peer),
+      in_offset_(own.add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes)),
+      in_(reinterpret_cast<Lane*>(own.at(in_offset_))) {
+  in_->ack.store(kFirstLine, std::memory_order_relaxed);  // the peer writes there once it has consumed lines of mine
+}
+
+LanePair::~LanePair() { own_.remove_lane(communicator_, peer_, sizeof(Lane)); }
+
+bool LanePair::find_peer() {
+  if (who_ == nullptr) who_ = peers_.find(peer_);
+  if (who_ == nullptr) return false;
+  theirs_ = who_->segment.get();
+  out_offset_ = theirs_->find_lane(communicator_, rank_);
+  if (out_offset_ == 0) return false;
+  const bool fits = out_offset_ % kPageBytes == 0 && out_offset_ % kSlotBytes + sizeof(Lane) <= kSlotBytes &&
+                    out_offset_ + sizeof(Lane) <= kSymmetricOffset;
+  std::byte* const lane = fits ? theirs_->at(out_offset_, kLaneHeadBytes) : nullptr;
+  if (lane == nullptr) throw_makes_no_sense("it has its lane outside of its memory");
+  out_ = reinterpret_cast<Lane*>(lane);
+  return true;
+}
+
+bool LanePair::withdraw() {
+  if (out_ == nullptr) return true;
+  const Turn& turn = theirs_->header().turn;
+  if (!withdrawn_in_) {
+    out_->withdrawn.store(1, std::memory_order_relaxed);
+    barrier_everywhere();
+    withdrawn_in_ = turn.count();
+  }
+  if (turn.is_over(*withdrawn_in_)) return true;
+  who_->look();
+  return who_->gone.load(std::memory_order_relaxed);
+}
+
+void LanePair::throw_gone() const { throw ChannelClosed{peer_, "its end of the shared memory is closed"}; }
+
+void LanePair::throw_withdrawn() const { throw ChannelClosed{peer_, "it gave the call up and took its memory back"}; }
+
+void LanePair::throw_makes_no_sense(const char* what) const { throw ChannelClosed{peer_, what}; }
+
+}  // namespace tutti::shm

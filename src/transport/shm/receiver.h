@@ -1,0 +1,55 @@
+// The receiving half of a channel: lines as they arrive, shown where they lie or filled into what was lent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transport/shm/fifo.h"
+#include "transport/shm/lines.h"
+#include "types/tag.h"
+
+namespace tutti::shm {
+
+class Receiver {
+ public:
+  explicit Receiver(Lines& lines) : lines_(lines) {}
+
+  // As of tutti::Channel.
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache);
+  std::uint64_t received() {
+    fill();
+    return received_;
+  }
+  bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here);
+  void release(std::size_t bytes);
+  bool unclaimed(Tag& tag);
+
+  // Moves what has arrived into what was lent. True if anything moved.
+  bool fill();
+
+ private:
+  struct Wanted {  // lent by receive()
+    std::uint64_t message;
+    Tag tag;
+    std::byte* data;
+    std::size_t bytes, done;
+    bool past_cache;
+  };
+
+  bool awaits_wanted() const { return !wanted_.empty() && wanted_.front().message == done_; }
+  const Line* awaited();
+  const Line* checked(const Tag& tag, std::size_t bytes);
+  std::span<const std::byte> payload(const Line& line, std::size_t left) const;
+
+  Lines& lines_;
+  Fifo<Wanted> wanted_;
+  std::uint64_t done_ = 0;      // messages consumed in full
+  std::uint64_t received_ = 0;  // of those, not viewed
+  bool viewing_ = false;        // a viewed message is claimed and not yet released in full
+  std::size_t view_left_ = 0;   // of it, bytes not yet released
+  std::size_t line_bytes_ = 0;  // of the line at hand, as last seen
+  std::size_t line_at_ = 0;     // of those, released
+};
+
+}  // namespace tutti::shm

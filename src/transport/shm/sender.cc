@@ -1,0 +1,160 @@
+#include "transport/shm/sender.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "memory/copy.h"
+#include "transport/transport.h"
+
+namespace tutti::shm {
+namespace {
+
+bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
+
+}  // namespace
+
+inline void Sender::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
+  ring_.end(lines_.written());
+  lines_.announce(line, tag, kind, total);
+}
+
+// --- messages that are lent ------------------------------------------------------------------------------------------
+
+inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  Lines& lines = lines_;
+  if (!lines.lanes().connect() || !lines.has_room()) return false;
+  Line& line = lines.next();
+  if (bytes != 0) std::memcpy(line.inside, data, bytes);
+  announce(line, tag, LineKind::inside, bytes);
+  ++pushed_;
+  return true;
+}
+
+void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
+  send_or_wait(tag, data, bytes);
+}
+
+void Sender::send_or_wait(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  Message message{tag, data, bytes, 0};
+  if (!waiting_.empty() || !push(message)) waiting_.push(message);
+}
+
+bool Sender::push(Message& message) {
+  if (message.bytes <= kInlineBytes) return push_inside(message.tag, message.data, message.bytes);
+  if (!lines_.lanes().connect()) return false;
+  if (message.done > 0) return push_by_ring(message);
+  if (!lines_.has_room()) return false;
+  std::uint64_t at;
+  if (is_lent(message.data, message.bytes, at)) {
+    lent_.push({pushed_, lines_.written()});
+    Line& line = lines_.next();
+    line.at = at;
+    line.bytes = message.bytes;
+    announce(line, message.tag, LineKind::lent, message.bytes);
+  } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
+    copy_bytes(posted, message.data, message.bytes);
+    announce(lines_.next(), message.tag, LineKind::delivered, message.bytes);
+  } else {
+    return push_by_ring(message);
+  }
+  ++pushed_;
+  return true;
+}
+
+bool Sender::push_by_ring(Message& message) {
+  while (message.done < message.bytes) {
+    const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
+    std::uint64_t at;
+    if (!lines_.has_room() || !ring_room(bytes, at)) return false;
+    ring_writer_.copy(lines_.lanes().out().ring + ring_.offset(at), message.data + message.done, bytes);
+    ring_.take(at, bytes);
+    Line& line = lines_.next();
+    line.at = ring_.offset(at);
+    line.bytes = bytes;
+    announce(line, message.tag, LineKind::ring, message.bytes);
+    message.done += bytes;
+  }
+  ++pushed_;
+  return true;
+}
+
+bool Sender::push_some() {
+  bool moved = false;
+  while (!waiting_.empty()) {
+    const std::size_t before = waiting_.front().done;
+    const bool whole = push(waiting_.front());
+    moved |= whole || waiting_.front().done != before;
+    if (!whole) break;
+    waiting_.pop();
+  }
+  return moved;
+}
+
+// Symmetric memory is lent though the peer may have said where it wants the message: who copies should be the same each
+// time, for the lines of what is copied to stay with that core.
+bool Sender::is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const {
+  return bytes >= kCopyBelowBytes && lines_.lanes().own().holds(data, bytes, at);
+}
+
+// Messages given back, where some may not have been.
+std::uint64_t Sender::returned() {
+  const bool gone = lines_.lanes().is_gone();
+  lines_.refresh_acked();
+  while (!lent_.empty() && reached(lines_.acked(), lent_.front().line + 1)) lent_.pop();
+  if (gone && !(lent_.empty() && waiting_.empty())) lines_.lanes().throw_gone();
+  return lent_.empty() ? pushed_ : lent_.front().message;
+}
+
+// --- room at the peer ------------------------------------------------------------------------------------------------
+
+bool Sender::ring_room(std::size_t bytes, std::uint64_t& at) {
+  if (!ring_.find(bytes, lines_.acked(), at)) {
+    lines_.refresh_acked();
+    if (!ring_.find(bytes, lines_.acked(), at)) return false;
+  }
+  if (!ring_claimed_) {
+    lines_.lanes().claim_out_ring(ring_.bytes());
+    ring_claimed_ = true;
+  }
+  return true;
+}
+
+// Where the peer wants the next message, or nullptr where it has not said.
+std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
+  const LanePair& lanes = lines_.lanes();
+  const PostedAt posted = lines_.posts().find(pushed_, tag, lanes.in(), lanes.peer());
+  if (posted.message == 0) return nullptr;
+  lanes.throw_if_withdrawn();
+  if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
+  std::byte* const at = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, bytes);
+  if (at == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
+  return at;
+}
+
+std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source) {
+  if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
+  std::uint64_t at;
+  if (source != nullptr && is_lent(source, bytes, at)) return nullptr;
+  reserved_bytes_ = bytes;
+  if (std::byte* const posted = posted_for(tag, bytes)) {
+    reserved_ = LineKind::delivered;
+    return posted;
+  }
+  if (bytes > kFragmentBytes || ring_writer_.prefers_copy(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
+  reserved_ = LineKind::ring;
+  return lines_.lanes().out().ring + ring_.offset(reserved_at_);
+}
+
+void Sender::commit(const Tag& tag) {
+  Line& line = lines_.next();
+  if (reserved_ == LineKind::ring) {
+    line.at = ring_.offset(reserved_at_);
+    line.bytes = reserved_bytes_;
+    ring_.take(reserved_at_, reserved_bytes_);
+  }
+  announce(line, tag, reserved_, reserved_bytes_);
+  ++pushed_;
+}
+
+}  // namespace tutti::shm

@@ -1,0 +1,69 @@
+// The sending half of a channel: what is copied or lent, announced, and comes back with acknowledgements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/fifo.h"
+#include "transport/shm/lines.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/ring_writer.h"
+#include "types/tag.h"
+
+namespace tutti::shm {
+
+class Sender {
+ public:
+  Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), ring_(ring_bytes) {}
+
+  // As of tutti::Channel.
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes);
+  std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source);
+  void commit(const Tag& tag);
+  void check_reserved() const {
+    if (reserved_ == LineKind::delivered) lines_.lanes().throw_if_withdrawn();
+  }
+
+  // Whether nothing is lent by send().
+  bool has_all_back() const { return waiting_.empty() && lent_.empty(); }
+  // Whether messages wait that have not been written to the lane in full.
+  bool has_waiting() const { return !waiting_.empty(); }
+  // Writes what can be written of what waits. True if anything was.
+  bool push_waiting() { return !waiting_.empty() && push_some(); }
+
+ private:
+  struct Message {  // not yet written to the lane in full
+    Tag tag;
+    const std::byte* data;
+    std::size_t bytes, done;
+  };
+  struct Lent {  // announced in place; comes back with the acknowledgement of its line
+    std::uint64_t message;
+    std::uint32_t line;
+  };
+
+  bool push(Message& message);
+  bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
+  bool push_by_ring(Message& message);
+  bool push_some();
+  void send_or_wait(const Tag& tag, const std::byte* data, std::size_t bytes);
+  void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
+  std::uint64_t returned();
+  std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
+  bool is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const;
+  bool ring_room(std::size_t bytes, std::uint64_t& at);
+
+  Lines& lines_;
+  Fifo<Message> waiting_;
+  Fifo<Lent> lent_;
+  std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
+  Ring ring_;
+  RingWriter ring_writer_;
+  bool ring_claimed_ = false;
+  LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
+  std::uint64_t reserved_at_ = 0;
+  std::size_t reserved_bytes_ = 0;
+};
+
+}  // namespace tutti::shm
