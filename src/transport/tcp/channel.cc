@@ -7,18 +7,19 @@
 
 namespace tutti::tcp {
 
-Channel::Channel(Transport& transport, std::uint64_t communicator, int peer)
-    : transport_(transport),
+Channel::Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communicator, int peer)
+    : sleeper_(sleeper),
+      mailboxes_(mailboxes),
       communicator_(communicator),
       peer_(peer),
-      mailbox_(transport.mailboxes_.of(communicator, peer)),
+      mailbox_(mailboxes.of(communicator, peer)),
       sender_(communicator, peer),
       receiver_(communicator, peer) {}
 
 Channel::~Channel() {
-  transport_.mailboxes_.drop(communicator_, peer_);
+  mailboxes_.drop(communicator_, peer_);
   if (fd_ < 0) return;
-  transport_.sleeper_.forget(fd_);
+  sleeper_.forget(fd_);
   close(fd_);
 }
 
@@ -77,7 +78,7 @@ bool Channel::connected() {
     fd_ = news.fd;
     const int on = 1;  // refused by sockets that are not TCP, which never wait anyway
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    transport_.sleeper_.watch(fd_);
+    sleeper_.watch(fd_);
   }
   return fd_ >= 0;
 }

@@ -8,16 +8,17 @@
 #include <string>
 
 #include "transport/mailbox.h"
+#include "transport/sleeper.h"
 #include "transport/tcp/receiver.h"
 #include "transport/tcp/sender.h"
-#include "transport/tcp/transport.h"
 #include "transport/transport.h"
 
 namespace tutti::tcp {
 
 class Channel final : public tutti::Channel {
  public:
-  Channel(Transport& transport, std::uint64_t communicator, int peer);
+  // Its rank's sleeper and mailboxes, which outlive it.
+  Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communicator, int peer);
   ~Channel() override;  // what the kernel has taken still arrives; what has not is lost
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
@@ -40,7 +41,8 @@ class Channel final : public tutti::Channel {
   bool fill();
   bool read();
 
-  Transport& transport_;
+  Sleeper& sleeper_;
+  Mailboxes& mailboxes_;
   const std::uint64_t communicator_;
   const int peer_;
   const std::shared_ptr<Mailbox> mailbox_;

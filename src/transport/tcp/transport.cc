@@ -6,7 +6,7 @@ namespace tutti::tcp {
 
 std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   (void)rank;  // both ends of a connection know who they are
-  return std::make_unique<Channel>(*this, communicator, peer);
+  return std::make_unique<Channel>(sleeper_, mailboxes_, communicator, peer);
 }
 
 }  // namespace tutti::tcp

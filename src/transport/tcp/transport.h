@@ -33,7 +33,6 @@ class Transport final : public tutti::Transport {
   void fail(std::uint64_t communicator, int peer, const std::string& why) { mailboxes_.fail(communicator, peer, why); }
 
  private:
-  friend class Channel;
   Sleeper& sleeper_;
   Mailboxes mailboxes_;
 };
