@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "transport/verbs/block.h"
 #include "transport/verbs/channel.h"
 
 namespace tutti::verbs {
@@ -12,26 +13,25 @@ void try_out(Fabric& fabric, std::size_t peers) {
   fabric.queue_pair({kWrites, kArrivals});
 }
 
-Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric)
-    : sleeper_(sleeper), fabric_(std::move(fabric)), mailboxes_(sleeper), registry_(fabric_) {
-  sleeper_.watch(fabric_->bell());
+Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric) : endpoint_(sleeper, std::move(fabric)) {
+  endpoint_.sleeper.watch(endpoint_.fabric->bell());
 }
 
-Transport::~Transport() { sleeper_.forget(fabric_->bell()); }
+Transport::~Transport() { endpoint_.sleeper.forget(endpoint_.fabric->bell()); }
 
 std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   (void)rank;  // both ends of a connection know who they are
-  return std::make_unique<Channel>(*this, communicator, peer);
+  return std::make_unique<Channel>(endpoint_, communicator, peer);
 }
 
 void Transport::before_sleep() {
-  fabric_->hush();
-  for (Channel* channel : channels_) channel->arm();
+  endpoint_.fabric->hush();
+  for (Channel* channel : endpoint_.channels) channel->arm();
 }
 
 void Transport::after_sleep() {
-  const std::string trouble = channels_.empty() ? "" : fabric_->trouble();
-  for (Channel* channel : channels_) channel->look_after_sleep(trouble);
+  const std::string trouble = endpoint_.channels.empty() ? "" : endpoint_.fabric->trouble();
+  for (Channel* channel : endpoint_.channels) channel->look_after_sleep(trouble);
 }
 
 }  // namespace tutti::verbs

@@ -6,19 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 
-#include "transport/mailbox.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
+#include "transport/verbs/endpoint.h"
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/registry.h"
 
 namespace tutti::verbs {
-
-class Channel;
 
 // Makes what channels to so many peers need of `fabric`, of queue pairs one, and lets it go. Throws Error{system} where
 // that cannot be had.
@@ -35,27 +32,23 @@ class Transport final : public tutti::Transport {
   void after_sleep() override;
 
   // As of tcp::Transport. The socket carries the greeting, then nothing, until it ends.
-  void attach(std::uint64_t communicator, int peer, int fd) { mailboxes_.attach(communicator, peer, fd); }
-  void fail(std::uint64_t communicator, int peer, const std::string& why) { mailboxes_.fail(communicator, peer, why); }
+  void attach(std::uint64_t communicator, int peer, int fd) { endpoint_.mailboxes.attach(communicator, peer, fd); }
+  void fail(std::uint64_t communicator, int peer, const std::string& why) {
+    endpoint_.mailboxes.fail(communicator, peer, why);
+  }
 
   std::shared_ptr<void> register_memory(std::byte* data, std::size_t bytes) override {
-    return registry_.add(data, bytes);
+    return endpoint_.registry.add(data, bytes);
   }
 
   // Memory that messages are sent from and written to where they lie. Thread-safe.
-  Registry& registry() { return registry_; }
+  Registry& registry() { return endpoint_.registry; }
 
   // What this rank holds: queue pairs, and bytes registered for them (pairs * kBlockBytes).
-  std::size_t queue_pairs() const { return pairs_; }
+  std::size_t queue_pairs() const { return endpoint_.queue_pairs; }
 
  private:
-  friend class Channel;
-  Sleeper& sleeper_;
-  const std::shared_ptr<Fabric> fabric_;
-  Mailboxes mailboxes_;
-  Registry registry_;
-  std::set<Channel*> channels_;
-  std::size_t pairs_ = 0;
+  Endpoint endpoint_;
 };
 
 }  // namespace tutti::verbs
