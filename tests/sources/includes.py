@@ -45,8 +45,7 @@ ROOMS = {
     "tools/tutti": "include src/net/handshake.h",
 }
 # Units that need each other, by room. One that is taken apart leaves this list; none comes in.
-CYCLES = [
-]
+CYCLES = []
 ROOTS = ("include", "src", "tools/tutti")  # where the compiler looks
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 SUFFIXES = (".h", ".cuh", ".cc", ".cu")
