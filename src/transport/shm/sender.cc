@@ -13,7 +13,7 @@ bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std
 
 }  // namespace
 
-inline void Sender::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
+inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   ring_.end(lines_.written());
   lines_.announce(line, tag, kind, total);
 }
@@ -25,7 +25,7 @@ inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size
   if (!lines.lanes().connect() || !lines.has_room()) return false;
   Line& line = lines.next();
   if (bytes != 0) std::memcpy(line.inside, data, bytes);
-  announce(line, tag, LineKind::inside, bytes);
+  publish(line, tag, LineKind::inside, bytes);
   ++pushed_;
   return true;
 }
@@ -51,10 +51,10 @@ bool Sender::push(Message& message) {
     Line& line = lines_.next();
     line.at = at;
     line.bytes = message.bytes;
-    announce(line, message.tag, LineKind::lent, message.bytes);
+    publish(line, message.tag, LineKind::lent, message.bytes);
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
     copy_bytes(posted, message.data, message.bytes);
-    announce(lines_.next(), message.tag, LineKind::delivered, message.bytes);
+    publish(lines_.next(), message.tag, LineKind::delivered, message.bytes);
   } else {
     return push_by_ring(message);
   }
@@ -72,7 +72,7 @@ bool Sender::push_by_ring(Message& message) {
     Line& line = lines_.next();
     line.at = ring_.offset(at);
     line.bytes = bytes;
-    announce(line, message.tag, LineKind::ring, message.bytes);
+    publish(line, message.tag, LineKind::ring, message.bytes);
     message.done += bytes;
   }
   ++pushed_;
@@ -153,7 +153,7 @@ void Sender::commit(const Tag& tag) {
     line.bytes = reserved_bytes_;
     ring_.take(reserved_at_, reserved_bytes_);
   }
-  announce(line, tag, reserved_, reserved_bytes_);
+  publish(line, tag, reserved_, reserved_bytes_);
   ++pushed_;
 }
 

@@ -48,7 +48,7 @@ class Sender {
   bool push_by_ring(Message& message);
   bool push_some();
   void send_or_wait(const Tag& tag, const std::byte* data, std::size_t bytes);
-  void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
+  void publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
   bool is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const;
