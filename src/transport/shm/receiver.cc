@@ -28,12 +28,9 @@ inline const Line* Receiver::awaited() {
   return line;
 }
 
-inline const Line* Receiver::checked(const Tag& tag, std::size_t bytes) {
-  const Line* line = awaited();
-  if (line == nullptr) return nullptr;
-  if (tag_of(line->tag) != tag) throw TagMismatch{lines_.lanes().peer(), tag, tag_of(line->tag)};
-  if (total_of(*line) != bytes) throw LengthMismatch{lines_.lanes().peer(), bytes, total_of(*line)};
-  return line;
+inline void Receiver::check(const Line& line, const Tag& tag, std::size_t bytes) const {
+  if (tag_of(line.tag) != tag) throw TagMismatch{lines_.lanes().peer(), tag, tag_of(line.tag)};
+  if (total_of(line) != bytes) throw LengthMismatch{lines_.lanes().peer(), bytes, total_of(line)};
 }
 
 // left: bytes of the message that have not come before this line. What the peer says of where its bytes lie is not
@@ -73,8 +70,9 @@ bool Receiver::fill() {
   bool moved = false;
   while (awaits_wanted()) {
     Wanted& want = wanted_.front();
-    const Line* line = checked(want.tag, want.bytes);
+    const Line* line = awaited();
     if (line == nullptr) break;
+    check(*line, want.tag, want.bytes);
     const LineKind kind = kind_of(*line);
     if (kind == LineKind::delivered) {
       want.done = want.bytes;
@@ -102,9 +100,10 @@ bool Receiver::view(const Tag& tag, std::size_t bytes, std::span<const std::byte
     fill();
     if (awaits_wanted()) return false;
   }
-  const Line* line = viewing_ ? awaited() : checked(tag, bytes);
+  const Line* line = awaited();
   if (line == nullptr) return false;
   if (!viewing_) {
+    check(*line, tag, bytes);
     viewing_ = true;
     view_left_ = bytes;
   }

@@ -39,7 +39,7 @@ class Receiver {
 
   bool awaits_wanted() const { return !wanted_.empty() && wanted_.front().message == done_; }
   const Line* awaited();
-  const Line* checked(const Tag& tag, std::size_t bytes);
+  void check(const Line& line, const Tag& tag, std::size_t bytes) const;
   std::span<const std::byte> payload(const Line& line, std::size_t left) const;
 
   Lines& lines_;
