@@ -66,7 +66,7 @@ void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, s
   lines_.posts().want({message + 1, at, bytes}, tag, lanes.out());
 }
 
-bool Receiver::fill() {
+bool Receiver::fill_some() {
   bool moved = false;
   while (awaits_wanted()) {
     Wanted& want = wanted_.front();

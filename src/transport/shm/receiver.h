@@ -26,7 +26,7 @@ class Receiver {
   bool unclaimed(Tag& tag);
 
   // Moves what has arrived into what was lent. True if anything moved.
-  bool fill();
+  bool fill() { return awaits_wanted() && fill_some(); }
 
  private:
   struct Wanted {  // lent by receive()
@@ -38,6 +38,7 @@ class Receiver {
   };
 
   bool awaits_wanted() const { return !wanted_.empty() && wanted_.front().message == done_; }
+  bool fill_some();
   const Line* awaited();
   void check(const Line& line, const Tag& tag, std::size_t bytes) const;
   std::span<const std::byte> payload(const Line& line, std::size_t left) const;
