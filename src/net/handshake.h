@@ -34,7 +34,7 @@ namespace tutti::runtime {
 
 class Handshake {
  public:
-  static constexpr std::uint16_t kVersion = 6;
+  static constexpr std::uint16_t kVersion = 7;
 
   enum class Purpose : std::uint16_t { control = 1, data = 2 };
   enum class Failure : std::uint32_t {
