@@ -6,7 +6,6 @@
 namespace tutti::runtime {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using std::chrono::milliseconds;
 
 namespace {
@@ -33,7 +32,7 @@ void Hub::start() {
     return refuse_all({error.code, 0, error.what()}, kHubLingers);
   }
   timer_.expires_at(meeting_.deadline);
-  timer_.async_wait([this](error_code ec) {
+  timer_.async_wait([this](boost::system::error_code ec) {
     if (ec || relay_ || refusal_) return;
     Refusal refusal = join_->overdue(settings_.join_timeout);
     if (meeting_.secret.empty())
@@ -121,7 +120,7 @@ void Hub::refuse_all(const Refusal& refusal, milliseconds patience) {
 
 void Hub::fail_after(milliseconds time) {
   timer_.expires_after(time);
-  timer_.async_wait([this](error_code ec) {
+  timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) user_.join_failed(join_error(refusal_->code, 0, refusal_->rank, refusal_->message));
   });
 }

@@ -8,55 +8,14 @@ function or function template. What lies in a namespace without a name, or in a 
 What Highway's headers define depends on the instruction sets that they are told of. So they are told in one place:
 memory/targets.h comes before them.
 """
-import re
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+from cpp import class_in, past, tokens_of, without_templates
+
 FOLDERS = ("include", "src", "tools", "tests", "bench", "examples")
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")
-TOKENS = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*      # comments, and the preprocessor's lines
-      |R"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'
-      |[A-Za-z_]\w*|\d(?:'?[\w.])*|::|\S""",
-    re.VERBOSE | re.DOTALL | re.MULTILINE)
-CLASS_KEYS = ("class", "struct", "union", "enum")
-
-
-def past(tokens, at, left, right):
-    """The index behind the bracket that closes the one at tokens[at]."""
-    depth = 0
-    for i in range(at, len(tokens)):
-        depth += (tokens[i] == left) - (tokens[i] == right)
-        if depth == 0:
-            return i + 1
-    return len(tokens)
-
-
-def without_templates(tokens):
-    while tokens[:2] in (["template", "<"], ["requires", "("]):
-        tokens = tokens[past(tokens, 1, *("<>" if tokens[1] == "<" else "()")):]
-    return tokens
-
-
-def class_in(tokens):
-    """The name of the class or enum whose body follows, or None."""
-    tokens = without_templates(tokens)
-    at = next((i for i, token in enumerate(tokens) if token in CLASS_KEYS), None)
-    if at is None:
-        return None
-    while at < len(tokens) and tokens[at] in CLASS_KEYS:
-        at += 1
-    while tokens[at:at + 1] in (["["], ["alignas"]):  # attributes
-        at = past(tokens, at, "[", "]") if tokens[at] == "[" else past(tokens, at + 1, "(", ")")
-    end = at
-    while end < len(tokens) and (tokens[end] == "::" or re.match(r"[A-Za-z_]", tokens[end])) and tokens[end] != "final":
-        if end > at and "::" not in (tokens[end], tokens[end - 1]):
-            return None  # a variable, or what a function returns
-        end += 1
-        if tokens[end:end + 1] == ["<"]:
-            end = past(tokens, end, "<", ">")
-    is_class = end == len(tokens) or tokens[end] in (":", "final")
-    return "".join(tokens[at:end]) if is_class and end > at else None
 
 
 def inline_in(tokens):
@@ -83,10 +42,7 @@ def inline_in(tokens):
 def names_of(text, where):
     """Every qualified name that is defined for other files too."""
     scopes, statement, found = [], [], set()  # a scope: its name, or None where what is in it is its file's own
-    for match in TOKENS.finditer(text):
-        token = match.group()
-        if token.startswith(("//", "/*")) or token.lstrip().startswith("#"):
-            continue
+    for token in tokens_of(text):
         outer = None if None in scopes else "::".join(scope for scope in scopes if scope)
         if token == "}":
             if not scopes:

@@ -159,8 +159,7 @@ bool RcQueuePair::write(const Write& write) {
   if (bytes <= most_inline_ && most_inline_ > 0) request.send_flags |= IBV_SEND_INLINE;
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(pair_.get(), &request, &bad); error != 0) {
-    if (error == ENOMEM) return false;
-    if (why_.empty()) why_ = std::string("the device took no write: ") + std::strerror(error);
+    if (error != ENOMEM && why_.empty()) why_ = std::string("the device took no write: ") + std::strerror(error);
     return false;
   }
   ++written_;
@@ -173,8 +172,7 @@ std::size_t RcQueuePair::poll(std::span<Event> events) {
   ibv_wc found[kAtOnce];
   const int got = ibv_poll_cq(queue_.get(), static_cast<int>(std::min(events.size(), kAtOnce)), found);
   std::size_t count = 0;
-  for (int i = 0; i < got; ++i) {
-    const ibv_wc& completion = found[i];
+  for (const ibv_wc& completion : std::span(found).first(static_cast<std::size_t>(std::max(got, 0)))) {
     if (completion.status != IBV_WC_SUCCESS) {
       if (why_.empty()) why_ = words_for(completion.status);
     } else if ((completion.opcode & IBV_WC_RECV) != 0) {
