@@ -5,6 +5,7 @@ set(TUTTI_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs to hold machine code for, by 
 set(TUTTI_VERBS AUTO CACHE STRING "Build the RDMA verbs transport: AUTO, ON or OFF")
 set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 option(TUTTI_CHECK_ALL "Under sanitizers too, build and run every test in full: what tools/check --all does" OFF)
+option(TUTTI_WERROR "Warnings are errors: what tools/check and the CI do. Off otherwise, as other compilers warn of other things" OFF)
 set(TUTTI_TOGETHER "" CACHE STRING "Compile several files as one: tests, or all. Quicker where all is to be built, slower where one file has changed")
 set_property(CACHE TUTTI_CUDA TUTTI_VERBS PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE TUTTI_TOGETHER PROPERTY STRINGS "" tests all)

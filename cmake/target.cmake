@@ -4,6 +4,10 @@ target_compile_options(tutti_build INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wnon-virtual-dtor;-Wno-missing-field-initializers;-ffp-contract=off>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
+if(TUTTI_WERROR)
+  target_compile_options(tutti_build INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;-Xcompiler=-Werror>)
+endif()
 if(TUTTI_SANITIZE)
   target_compile_options(tutti_build INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TUTTI_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)

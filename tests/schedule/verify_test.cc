@@ -149,8 +149,8 @@ TEST(Verify, AReceiveMayBePostedLongBeforeItsMessage) {
 
 TEST(Verify, RefusesMessagesTakenTwiceOrNotAtAllOrOutOfOrder) {
   constexpr std::string_view kReceive = "receive output[slice 0 chunk 0] from 0";
-  EXPECT_EQ(reason(replaced(kGather, kReceive, std::string(kReceive) + ", message 0")), "");
-  expect_reason(replaced(kGather, kReceive, std::string(kReceive) + ", message 7"),
+  EXPECT_EQ(reason(replaced(kGather, kReceive, fmt::format("{}, message 0", kReceive))), "");
+  expect_reason(replaced(kGather, kReceive, fmt::format("{}, message 7", kReceive)),
                 "rank 1 never takes message 0 of rank 0, but a later one");
   const auto takes = [](std::string_view first, std::string_view second) {
     return fmt::format(R"(

@@ -98,8 +98,11 @@ TEST(MonomialCoefficients, AreRoundedToEvenAndToWhatIsLeftOfTheSmallestDoubles) 
     return Polynomial{Basis::monomial, 1, {0, half_width}}.monomial_coefficients(Values{0, weight})[1];
   };
   for (const double width : {3.0, 0.7, 1e300, 1e-300, 0x1.fffffffffffffp0})
-    for (const double weight : {1.0, -1.0, 7e-9, 5e-324, 0x1.fffffffffffffp-1})
-      if (std::isfinite(weight / width) && weight / width != 0) EXPECT_EQ(line(width, weight), weight / width);
+    for (const double weight : {1.0, -1.0, 7e-9, 5e-324, 0x1.fffffffffffffp-1}) {
+      const double quotient = weight / width;
+      if (!std::isfinite(quotient) || quotient == 0) continue;
+      EXPECT_EQ(line(width, weight), quotient);
+    }
   EXPECT_EQ(line(2, 3 * 5e-324), 2 * 5e-324);  // 1.5 of the smallest
   EXPECT_EQ(line(4, 5 * 5e-324), 5e-324);
   EXPECT_EQ(line(0x1p52, 0x1.fffffffffffffp-1021), 0x1p-1072);

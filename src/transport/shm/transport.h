@@ -24,8 +24,11 @@ class Transport final : public tutti::Transport {
   void after_sleep() override;
   bool has_turns() const override { return true; }
   void begin_turn() override {
-    own_->header().turn.begin();
-    if (!others_make_barriers_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    Turn& turn = own_->header().turn;
+    if (others_make_barriers_)
+      turn.begin();
+    else
+      turn.begin_with_barrier();
   }
   void end_turn() override { own_->header().turn.end(); }
 
