@@ -56,11 +56,11 @@ std::string describe(cudaError_t error) {
   return what.empty() ? name : fmt::format("{} ({})", what, name);
 }
 
-void fail(cudaError_t error, const std::source_location& where) {
+void fail(cudaError_t error, const char* file, int line) {
   cudaGetLastError();  // it is told here, and not again to whoever looks next
-  const std::string_view path = where.file_name();
+  const std::string_view path = file;
   throw Error(ErrorCode::system,
-              fmt::format("CUDA: {}; at {}:{}", describe(error), path.substr(path.rfind('/') + 1), where.line()));
+              fmt::format("CUDA: {}; at {}:{}", describe(error), path.substr(path.rfind('/') + 1), line));
 }
 
 }  // namespace tutti::cuda

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <source_location>
 #include <string>
 
 namespace tutti::cuda {
@@ -13,11 +12,11 @@ std::string describe(cudaError_t error);
 
 std::string version_text(int number);  // "13.0" of 13000, as CUDA numbers its versions
 
-[[noreturn]] void fail(cudaError_t error, const std::source_location& where);
+[[noreturn]] void fail(cudaError_t error, const char* file, int line);
 
-// Throws Error{system}, which names the place, unless the call succeeded.
-inline void check(cudaError_t error, std::source_location where = std::source_location::current()) {
-  if (error != cudaSuccess) fail(error, where);
+// Throws Error{system}, which names the place, unless the call succeeded. Clang 14 has no std::source_location.
+inline void check(cudaError_t error, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (error != cudaSuccess) fail(error, file, line);
 }
 
 }  // namespace tutti::cuda
