@@ -52,7 +52,7 @@ TUTTI_HOST_DEVICE constexpr A canonical(A value) {
 }
 template <std::floating_point A>
 TUTTI_HOST_DEVICE constexpr A canonical(A value) {
-  return value != value ? std::bit_cast<A>(kCanonicalNan<A>) : value;
+  return value != value ? std::bit_cast<A>(kCanonicalNan<A>) : value;  // NOLINT(misc-redundant-expression): of a NaN
 }
 
 // Element to accumulation type: exact.
@@ -108,9 +108,9 @@ TUTTI_HOST_DEVICE constexpr A combine(A a, A b) {
 template <Op op, std::floating_point A>
 TUTTI_HOST_DEVICE constexpr A combine(A a, A b) {
   if constexpr (op == Op::min || op == Op::max) {
-    if (a != a) return a;
-    if (b != b) return b;
-    if (a == b) {  // the same bits, or zeros of either sign
+    if (a != a) return a;  // NOLINT(misc-redundant-expression): a NaN
+    if (b != b) return b;  // NOLINT(misc-redundant-expression): likewise
+    if (a == b) {          // the same bits, or zeros of either sign
       const auto x = std::bit_cast<BitsOf<A>>(a), y = std::bit_cast<BitsOf<A>>(b);
       return std::bit_cast<A>(op == Op::min ? x | y : x & y);
     }

@@ -36,7 +36,7 @@ Work::Work() = default;
 Work::Work(std::shared_ptr<runtime::Request> request) : request_(std::move(request)) {}
 Work::Work(Work&&) noexcept = default;
 Work& Work::operator=(Work&& other) noexcept {
-  Work(std::move(*this));  // waits for what was here
+  { const Work before = std::move(*this); }  // waits for what was here
   request_ = std::move(other.request_);
   return *this;
 }
@@ -68,7 +68,7 @@ Registration::~Registration() = default;
 Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
-  Communicator(std::move(*this));  // leaves what was here
+  { const Communicator before = std::move(*this); }  // leaves what was here
   group_ = std::move(other.group_);
   return *this;
 }

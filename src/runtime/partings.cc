@@ -1,5 +1,7 @@
 #include "runtime/partings.h"
 
+#include <utility>
+
 #include "control/launcher.h"
 #include "types/call.h"
 
@@ -51,7 +53,7 @@ std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::mil
     found->second.is_awaited = false;  // what comes later is said as after a destructor
     return std::nullopt;
   }
-  const std::optional<Error> error = found->second.error;
+  std::optional<Error> error = std::move(found->second.error);
   partings_.erase(found);
   return error;
 }

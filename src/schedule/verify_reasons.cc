@@ -34,7 +34,7 @@ std::string Execution::waits_for(int rank, int& peer) {
   const Channel& from = channel(peer, rank);
   if (step.kind == StepKind::reduce)
     return fmt::format("{} waits for message {} from rank {}", here, from.claimed.first_unclaimed(), peer);
-  const std::string text = fmt::format("{} waits for posted receive {} from rank {}", here, step.message - 1, peer);
+  std::string text = fmt::format("{} waits for posted receive {} from rank {}", here, step.message - 1, peer);
   if (from.taken >= from.sent) return text;
   const int other = std::exchange(peer, rank);
   return fmt::format("{}, before which comes message {} of rank {}, which only a later step of its own takes", text,

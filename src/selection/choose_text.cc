@@ -24,7 +24,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find('#'));
   std::vector<std::string_view> words;
   constexpr std::string_view kBlank = " \t\r";
-  for (std::size_t at = 0; (at = line.find_first_not_of(kBlank, at)) != line.npos;) {
+  for (std::size_t at = 0; (at = line.find_first_not_of(kBlank, at)) != std::string_view::npos;) {
     const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
     words.push_back(line.substr(at, end - at));
     at = end;
@@ -188,7 +188,7 @@ ChoiceTable parse_table(std::string_view text, const std::string& name) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     parser.take(text.substr(0, end));
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return parser.finish();
 }

@@ -27,7 +27,7 @@ Scaling Scaling::of(std::span<const double> x) {
 }
 
 Tensor Polynomial::features(std::span<const double> x, Device& device) const {
-  const Tensor made = Tensor::unset({x.size(), weights()}, device);
+  Tensor made = Tensor::unset({x.size(), weights()}, device);
   const Array points(device, x);
   device.run({.step = basis == Basis::chebyshev ? Step::chebyshev : Step::monomial,
               .count = x.size(),

@@ -53,7 +53,7 @@ Tensor::Node::~Node() {
 
 Tensor Tensor::constant(Shape shape, std::span<const double> values, Device& device) {
   check_count(shape, values.size());
-  const Tensor made = unset(shape, device);
+  Tensor made = unset(shape, device);
   device.write(made.node().values.data(), values);
   return made;
 }

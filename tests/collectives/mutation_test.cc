@@ -24,7 +24,7 @@ int rounds_asked() {
 std::string trouble_under_some_seed(const std::vector<Schedule>& mutant, const Layout& layout, const Goal& goal) {
   for (int seed = 0; seed < 10; ++seed) {
     const std::size_t count = mutant[0].slices * mutant[0].chunks * 2 + seed % 3;
-    const std::string trouble = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).trouble;
+    std::string trouble = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).trouble;
     if (!trouble.empty()) return trouble;
   }
   return {};
