@@ -34,7 +34,7 @@ void check_aligned(const char* what, std::size_t i, const void* data, std::size_
       fmt::format("reduce: {} {} lies at {}, which is no multiple of its elements' {} bytes", what, i, data, bytes));
 }
 
-void check(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets) {
+void check_call(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets) {
   if (spec.finish && spec.op == Op::avg && spec.leaves == 0)
     throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   check_limit("sources", sources.size(), kMaxSources);
@@ -75,7 +75,7 @@ struct Alignment {
 
 Calls calls_of(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
                std::size_t count) {
-  check(spec, sources, targets);
+  check_call(spec, sources, targets);
   Calls calls;
   if (count == 0 || targets.empty()) {
     const Groups is_a_tree(sources, false, kSizes);

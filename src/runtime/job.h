@@ -27,7 +27,7 @@ class Job final : public ProcessJob {
   // `place` says that all ranks are threads of this process, to which it is given.
   static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr,
                                    std::shared_ptr<MeetingPlace> place = nullptr);
-  ~Job();
+  ~Job() override;
 
   int rank() const { return settings_.rank; }
   int size() const { return settings_.size; }

@@ -24,7 +24,7 @@ class Members {
 
   // "rank 2", and where the job calls it otherwise "rank 2 (of the job: 5)".
   std::string name_of(int rank) const {
-    const std::string name = "rank " + std::to_string(rank);
+    std::string name = "rank " + std::to_string(rank);
     if (rank < 0 || rank >= size() || job_ranks_[rank] == rank) return name;
     return name + " (of the job: " + std::to_string(job_ranks_[rank]) + ")";
   }
