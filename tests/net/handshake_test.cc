@@ -40,7 +40,9 @@ bool carry(Handshake& from, Handshake& to, std::size_t piece) {
 }
 
 void talk(Handshake& a, Handshake& b, std::size_t piece = 1000) {
-  while (carry(a, b, piece) | carry(b, a, piece)) {
+  for (bool moved = true; moved;) {
+    moved = carry(a, b, piece);
+    moved |= carry(b, a, piece);
   }
 }
 
