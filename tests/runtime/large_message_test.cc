@@ -58,7 +58,7 @@ TEST_P(LargeMessage, ArrivesWholeFromAnyBuffersByEveryCollective) {
         for (const auto& [symmetric, skew] : {std::pair{true, 0}, {false, 0}, {false, 1}}) {
           if (kBrief && !symmetric && skew == 0) continue;
           Buffers buffers(world, total, symmetric, skew);
-          const auto expect = [&](const char* what, std::size_t count, auto&& wanted) {
+          const auto expect = [&, symmetric = symmetric](const char* what, std::size_t count, auto&& wanted) {
             for (std::size_t i = 0; i < count; ++i)
               if (buffers.out[i] != wanted(i)) {  // ASSERT_EQ of each of millions would be most of the time
                 FAIL() << what << ", element " << i << ", symmetric " << symmetric;
