@@ -27,8 +27,10 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
       const std::size_t ranks = n;
       std::uint64_t seed = 0;
       for (std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1, 11 * ranks + 5})
-        for (int chunks : chunks_of(entry))
-          expect_right(entry, Layout::of(n), {.root = static_cast<int>(seed % ranks), .chunks = chunks}, count, ++seed);
+        for (int chunks : chunks_of(entry)) {
+          ++seed;
+          expect_right(entry, Layout::of(n), {.root = static_cast<int>(seed % ranks), .chunks = chunks}, count, seed);
+        }
     }
 }
 
@@ -39,9 +41,11 @@ TEST(HostAware, GiveTheRightElementsWhereverTheRanksAre) {
     if (looks_at_hosts(entry))
       for (int n = 2; n <= 9; ++n)
         for (const std::vector<int>& hosts : placements(n, random))
-          for (int chunks : entry.pipelined ? std::vector{1, 3} : std::vector{1})
-            expect_right(entry, on_hosts(hosts), {.root = static_cast<int>(++seed) % n, .chunks = chunks},
+          for (int chunks : entry.pipelined ? std::vector{1, 3} : std::vector{1}) {
+            ++seed;
+            expect_right(entry, on_hosts(hosts), {.root = static_cast<int>(seed) % n, .chunks = chunks},
                          random() % (7 * n), seed);
+          }
 }
 
 TEST(Catalogue, GivesTheRightElementsForLeavesSpreadInAnyWay) {

@@ -120,7 +120,7 @@ TEST_P(VerbsMessages, HundredsOfLargeOnesMayBePostedAheadBothWays) {
       Bytes seen;
       while (seen.size() < in[i].size()) {
         std::span<const std::byte> here;
-        wait_until({&channel}, [&] { return channel.view(tag_of(i), in[i].size(), here); });
+        wait_until({&channel}, [&, bytes = in[i].size()] { return channel.view(tag_of(i), bytes, here); });
         seen.insert(seen.end(), here.begin(), here.end());
         channel.release(here.size());
       }
