@@ -21,7 +21,7 @@ Digest nonce(int seed) {
   return digest;
 }
 
-Handshake::Door door_of(int rank, std::string key = "secret") { return {rank, 8, key, key, rank == 0, true}; }
+Handshake::Door door_of(int rank, const std::string& key = "secret") { return {rank, 8, key, key, rank == 0, true}; }
 
 Handshake connecting(int from, int to, Purpose purpose = Purpose::data, std::string key = "secret") {
   return Handshake::connecting({purpose, from, to, 77}, std::move(key), nonce(1));

@@ -144,8 +144,9 @@ TEST(Cost, WhoSharesACoreMustGiveItAwayToHearOfTheOthersHoweverBusy) {
   model.local.switch_us = 100;
   model.cores = 2;
   const double crowded = price(example.schedules, example.layout, 1000, 4, 4, model).us;
-  EXPECT_GE(crowded, 100 * ranks / model.cores) << "each of the eight gives way once at least";
-  EXPECT_LE(crowded, alone + 3 * 100 * ranks / model.cores + 8 * alone / model.cores) << "but not for each message";
+  const auto given_way = 100 * ranks / model.cores;
+  EXPECT_GE(crowded, given_way) << "each of the eight gives way once at least";
+  EXPECT_LE(crowded, alone + 3 * given_way + 8 * alone / model.cores) << "but not for each message";
 }
 
 TEST(Cost, ACoreComesBackWhenTheOthersThatShareItHaveLooked) {

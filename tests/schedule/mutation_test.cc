@@ -22,7 +22,7 @@ std::string trouble_under_some_seed(const Example& example, int seeds) {
   const std::size_t parts = example.schedules[0].slices * example.schedules[0].chunks;
   for (int seed = 0; seed < seeds; ++seed) {
     const std::size_t count = parts * 3 + seed % 3;
-    const std::string trouble =
+    std::string trouble =
         interpret(example.schedules, example.layout, example.goal, count, seed % 2 == 0, seed).trouble;
     if (!trouble.empty()) return trouble;
   }
