@@ -50,10 +50,6 @@ LARGE = {
     "src/schedule/verify_execution.h Execution":
         "the interpreter of the verifier: a method for each kind of step and each rule, over one state; its types "
         "are nested here",
-    "src/transport/shm/channel.h Channel": "sends and receives, in one class; not yet apart",
-    "src/transport/shm/segment.h Segment":
-        "a mapping, which every rank has, and what only the owner hands out (lanes, symmetric memory), which could "
-        "be a class",
     "src/transport/verbs/channel.h Channel":
         "overrides all of tutti::Channel, and hands on to Sender, Receiver and Line; the greeting could be a class",
     "src/transport/verbs/receiver.h Receiver":
