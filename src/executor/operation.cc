@@ -30,32 +30,39 @@ bool Operation::advance() {
   return false;
 }
 
+inline bool Operation::run(const SendStep& step) {
+  if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
+  channel(step.peer).send(tag_, at(step.from), step.bytes);
+  return true;
+}
+
+inline bool Operation::run(const ReceiveStep& step) {
+  channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.to), step.bytes, step.past_cache);
+  return true;
+}
+
+inline bool Operation::run(const WaitStep& step) {
+  waiting_for_ = step.peer;
+  return is_back(step);
+}
+
+// In the order in which a call of eight bytes meets them: a comparison costs two instructions.
 bool Operation::run(const PlanStep& step) {
-  switch (step.kind) {
-    case StepKind::send:
-      if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
-      channel(step.peer).send(tag_, at(step.space, step.offset), step.bytes);
-      return true;
-    case StepKind::receive:
-      channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.space, step.offset), step.bytes,
-                                 step.past_cache);
-      return true;
-    case StepKind::reduce: return run_reduce(step);
-    case StepKind::wait_send:
-    case StepKind::wait_receive: waiting_for_ = step.peer; return is_back(step);
-  }
-  return false;
+  if (const auto* const reduce = std::get_if<ReduceStep>(&step)) return run(*reduce);
+  if (const auto* const send = std::get_if<SendStep>(&step)) return run(*send);
+  if (const auto* const wait = std::get_if<WaitStep>(&step)) return run(*wait);
+  return run(known<ReceiveStep>(step));
 }
 
 // What a wait waits for.
-bool Operation::is_back(const PlanStep& step) {
+bool Operation::is_back(const WaitStep& step) {
   PeerLink& link = links_[step.peer];
-  return step.kind == StepKind::wait_send ? link.channel->sent() >= link.sent + step.message
-                                          : link.channel->received() >= link.received + step.message;
+  return step.for_sends ? link.channel->sent() >= link.sent + step.messages
+                        : link.channel->received() >= link.received + step.messages;
 }
 
 // Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
-std::size_t Operation::look(const PlanStep& step) {
+std::size_t Operation::look(const ReduceStep& step) {
   std::size_t here = step.count - done_;
   const PlanSource* const sources = &plan_->sources[step.first_source];
   for (std::size_t i = 0; i < step.source_count; ++i) {
@@ -64,7 +71,7 @@ std::size_t Operation::look(const PlanStep& step) {
     to.joins = source.joins;
     to.partial = source.partial;
     if (source.peer == kLocal) {
-      to.data = at(source.space, source.offset) + done_ * source.element_bytes;
+      to.data = at(source.from()) + done_ * source.element_bytes;
       continue;
     }
     std::span<const std::byte> bytes;
@@ -81,28 +88,28 @@ std::size_t Operation::look(const PlanStep& step) {
 }
 
 // Where the peers that get this result next can be written to directly, the result goes there in the same pass.
-void Operation::reserve_pushes(const PlanStep& step) {
+void Operation::reserve_pushes(const ReduceStep& step) {
   first_push_ = next_ + 1;
   const PlanSource& only = plan_->sources[step.first_source];
   const bool copies = step.source_count == 1 && only.peer == kLocal;
   for (std::size_t i = 0; i < step.pushes; ++i) {
-    const PlanStep& send = plan_->steps[first_push_ + i];
-    const std::byte* const source = copies ? at(send.space, send.offset) : nullptr;
+    const SendStep& send = pushed_send(i);
+    const std::byte* const source = copies ? at(send.from) : nullptr;
     workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes, source);
   }
 }
 
 // The finisher of a reduce waits until what it overwrites is back: if that is so already, there is no need to wait.
-bool Operation::can_finish(const PlanStep& step) {
+bool Operation::can_finish(const ReduceStep& step) {
   if (step.finisher == 0) return false;
   for (std::size_t i = next_ + 1; i < step.finisher; ++i)
-    if (!is_back(plan_->steps[i])) return false;
+    if (!is_back(known<WaitStep>(plan_->steps[i]))) return false;
   return true;
 }
 
-bool Operation::run_reduce(const PlanStep& step) {
+bool Operation::run(const ReduceStep& step) {
   for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
-    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).check_reserved();
+    if (workspace_->pushed[i] != nullptr) channel(pushed_send(i).peer).check_reserved();
   do {
     const std::size_t count = look(step);
     if (count == kNotHere) return false;
@@ -120,18 +127,18 @@ bool Operation::run_reduce(const PlanStep& step) {
     if (done_ < step.count) help();
   } while (done_ < step.count);
   for (std::size_t i = 0; i < step.pushes; ++i)
-    if (workspace_->pushed[i] != nullptr) channel(plan_->steps[first_push_ + i].peer).commit(tag_);
+    if (workspace_->pushed[i] != nullptr) channel(pushed_send(i).peer).commit(tag_);
   done_ = 0;
   if (finishes_) next_ = step.finisher;
   return true;
 }
 
 // Elements [done_, done_ + count) of what look() has found.
-void Operation::combine(const PlanStep& step, std::size_t count) {
-  const PlanStep& to = finishes_ ? plan_->steps[step.finisher] : step;
+void Operation::combine(const ReduceStep& step, std::size_t count) {
+  const ReduceStep& to = finishes_ ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
   const std::size_t at_byte = done_ * to.element_bytes;
   std::size_t targets = 0;
-  workspace_->targets[targets++] = {at(to.space, to.offset) + at_byte, to.partial};
+  workspace_->targets[targets++] = {at(to.to) + at_byte, to.partial};
   for (std::size_t i = 0; i < step.pushes; ++i)
     if (workspace_->pushed[i] != nullptr)
       workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};

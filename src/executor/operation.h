@@ -58,17 +58,22 @@ class Operation {
   std::uint64_t moves() const { return moves_; }
 
  private:
-  std::byte* at(Space space, std::size_t offset) const {
-    return reinterpret_cast<std::byte*>(base_[static_cast<int>(space)] + offset);
+  std::byte* at(const Place& place) const {
+    return reinterpret_cast<std::byte*>(base_[static_cast<int>(place.space)] + place.offset);
   }
   Channel& channel(int peer) { return *links_[peer].channel; }
+  const SendStep& pushed_send(std::size_t number) const { return known<SendStep>(plan_->steps[first_push_ + number]); }
+  // False where the step must wait.
   bool run(const PlanStep& step);
-  bool run_reduce(const PlanStep& step);
-  void combine(const PlanStep& step, std::size_t count);
-  bool can_finish(const PlanStep& step);
-  bool is_back(const PlanStep& step);
-  std::size_t look(const PlanStep& step);
-  void reserve_pushes(const PlanStep& step);
+  bool run(const SendStep& step);
+  bool run(const ReceiveStep& step);
+  bool run(const ReduceStep& step);
+  bool run(const WaitStep& step);
+  void combine(const ReduceStep& step, std::size_t count);
+  bool can_finish(const ReduceStep& step);
+  bool is_back(const WaitStep& step);
+  std::size_t look(const ReduceStep& step);
+  void reserve_pushes(const ReduceStep& step);
   bool is_returned();
   void help();
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
 
+#include "executor/plan_fusing.h"
 #include "tutti/error.h"
 
 namespace tutti::runtime {
@@ -19,7 +19,7 @@ constexpr std::size_t kLineBytes = 64;
 // of 8 MiB 330 and 230.
 bool outgrows(std::size_t bytes, std::size_t cache_bytes) { return bytes > cache_bytes / 4 * 3; }
 
-// Byte offsets of regions, by space.
+// Makes places of regions, and steps of a plan of those of a schedule.
 class Places {
  public:
   // stride: elements from one exact slice to the next, as the buffers have them.
@@ -35,103 +35,72 @@ class Places {
     chunks_ = static_cast<std::size_t>(schedule.chunks);
   }
 
-  std::size_t element_bytes(Space space) const { return space == Space::scratch ? accumulation_ : element_; }
   std::size_t scratch_row_bytes() const { return chunks_ * scratch_cell_; }
 
-  ElementRange range(const Region& region) const { return partition_.chunk(region.slice, region.chunk); }
+  Place place(const Region& region) const {
+    if (region.space == Space::scratch) return {region.space, (region.row * chunks_ + region.chunk) * scratch_cell_};
+    const std::size_t begin = partition_.chunk(region.slice, region.chunk).begin;
+    return {region.space, (region.row * partition_.count + begin + region.slice * gap_) * element_};
+  }
 
-  std::size_t offset(const Region& region) const {
-    if (region.space == Space::scratch) return (region.row * chunks_ + region.chunk) * scratch_cell_;
-    return (region.row * partition_.count + range(region).begin + region.slice * gap_) * element_;
+  PlanStep step(const Step& step) const {
+    const Region& region = step.region;
+    const std::size_t element = region.space == Space::scratch ? accumulation_ : element_;
+    switch (step.kind) {
+      case StepKind::send: return SendStep{.peer = step.peer, .from = place(region), .bytes = count(region) * element};
+      case StepKind::receive:
+        return ReceiveStep{
+            .peer = step.peer, .message = step.message, .to = place(region), .bytes = count(region) * element};
+      case StepKind::reduce:
+        return ReduceStep{.to = place(region),
+                          .count = count(region),
+                          .element_bytes = static_cast<std::uint8_t>(element),
+                          .partial = region.space == Space::scratch,
+                          .finish = step.finish,
+                          .first_source = step.first_source,
+                          .source_count = step.source_count};
+      case StepKind::wait_send:
+      case StepKind::wait_receive: break;
+    }
+    return WaitStep{.for_sends = step.kind == StepKind::wait_send, .peer = step.peer, .messages = step.message};
+  }
+
+  PlanSource source(const Source& source) const {
+    const Place from = source.peer == kLocal ? place(source.region) : Place{};
+    return {.peer = source.peer,
+            .joins = source.joins,
+            .partial = source.partial,
+            .element_bytes = static_cast<std::uint8_t>(source.partial ? accumulation_ : element_),
+            .space = from.space,
+            .offset = from.offset};
   }
 
  private:
+  std::size_t count(const Region& region) const { return partition_.chunk(region.slice, region.chunk).size(); }
+
   const Partition& partition_;
   std::size_t element_, accumulation_, chunks_;
   std::size_t gap_;           // elements between one slice and the next
   std::size_t scratch_cell_;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
 };
 
-bool is_same_memory(const PlanStep& send, Space space, std::size_t offset) {
-  return send.space == space && send.offset == offset;
-}
-
-// A reduce whose result is sent by the steps right behind it may write to those peers at once. So may a copy whose
-// source they send.
-void mark_fusible(Plan& plan) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    PlanStep& reduce = plan.steps[i];
-    if (reduce.kind != StepKind::reduce) continue;
-    const PlanSource& source = plan.sources[reduce.first_source];
-    const bool copies =
-        reduce.source_count == 1 && !reduce.finish && source.peer == kLocal && source.partial == reduce.partial;
-    for (std::size_t j = i + 1; j < plan.steps.size(); ++j) {
-      PlanStep& send = plan.steps[j];
-      const bool same = send.kind == StepKind::send && send.bytes == reduce.bytes &&
-                        (is_same_memory(send, reduce.space, reduce.offset) ||
-                         (copies && is_same_memory(send, source.space, source.offset)));
-      const bool first = std::none_of(plan.steps.begin() + i + 1, plan.steps.begin() + j,
-                                      [&](const PlanStep& step) { return step.peer == send.peer; });
-      if (!same || !first) break;
-      send.fused = true;
-      reduce.sends_source = !is_same_memory(send, reduce.space, reduce.offset);
-      ++reduce.pushes;
-    }
-    plan.most_sources = std::max<std::size_t>(plan.most_sources, reduce.source_count);
-    plan.most_pushes = std::max<std::size_t>(plan.most_pushes, reduce.pushes);
-  }
-}
-
-bool is_wait(const PlanStep& step) { return step.kind == StepKind::wait_send || step.kind == StepKind::wait_receive; }
-
-// Whether step `at` does nothing but finish what `reduce` has left in scratch, for the last time.
-bool finishes(const Plan& plan, const PlanStep& reduce, std::size_t at) {
-  const PlanStep& step = plan.steps[at];
-  if (step.kind != StepKind::reduce || !step.finish || step.source_count != 1 || step.count != reduce.count)
-    return false;
-  const PlanSource& source = plan.sources[step.first_source];
-  if (source.peer != kLocal || source.space != Space::scratch || source.offset != reduce.offset) return false;
-  return std::all_of(plan.steps.begin() + at + 1, plan.steps.end(), is_wait);
-}
-
-// Prepares the reductions, and finds those whose result is finished a few waits later.
+// Prepares the reductions, and behind each that a finisher's work may be joined with, that of both.
 void make_reductions(Plan& plan, std::uint32_t leaves) {
   std::vector<ReduceSource> shape;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    PlanStep& step = plan.steps[i];
-    if (step.kind != StepKind::reduce) continue;
+  for (PlanStep& any : plan.steps) {
+    auto* const step = std::get_if<ReduceStep>(&any);
+    if (step == nullptr) continue;
     shape.clear();
-    for (std::uint32_t s = 0; s < step.source_count; ++s) {
-      const PlanSource& source = plan.sources[step.first_source + s];
+    for (const PlanSource& source : plan.sources_of(*step))
       shape.push_back({.joins = source.joins, .partial = source.partial});
-    }
-    ReduceSpec spec{.dtype = plan.call.dtype, .op = plan.call.op, .finish = step.finish, .leaves = leaves};
-    step.reduction = static_cast<std::uint32_t>(plan.reductions.size());
+    ReduceSpec spec{.dtype = plan.call.dtype, .op = plan.call.op, .finish = step->finish, .leaves = leaves};
+    step->reduction = static_cast<std::uint32_t>(plan.reductions.size());
     plan.reductions.emplace_back(spec, shape);
-    std::size_t next = i + 1;
-    while (next < plan.steps.size() && is_wait(plan.steps[next])) ++next;
-    if (step.space != Space::scratch || step.finish || next == plan.steps.size() || !finishes(plan, step, next))
-      continue;
-    step.finisher = static_cast<std::uint32_t>(next);
+    plan.most_sources = std::max<std::size_t>(plan.most_sources, step->source_count);
+    plan.most_pushes = std::max<std::size_t>(plan.most_pushes, step->pushes);
+    if (step->finisher == 0) continue;
     spec.finish = true;
     plan.reductions.emplace_back(spec, shape);
-  }
-}
-
-// Marks what is written and not read again: it need not push other things out of the cache.
-void mark_past_cache(Plan& plan) {
-  std::map<std::pair<Space, std::size_t>, std::size_t> last_reader;  // by what is read: a step
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
-    if (step.kind == StepKind::send) last_reader[{step.space, step.offset}] = i;
-    for (const PlanSource& source : std::span(plan.sources).subspan(step.first_source, step.source_count))
-      if (source.peer == kLocal) last_reader[{source.space, source.offset}] = i;
-  }
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    PlanStep& writer = plan.steps[i];
-    if (writer.kind != StepKind::reduce && writer.kind != StepKind::receive) continue;
-    const auto reader = last_reader.find({writer.space, writer.offset});
-    writer.past_cache = reader == last_reader.end() || reader->second <= i + writer.pushes;
   }
 }
 
@@ -143,13 +112,14 @@ struct Traffic {
 void count_messages(Plan& plan) {
   std::map<int, Traffic> by_peer;
   for (const PlanStep& step : plan.steps) {
-    if (step.kind == StepKind::send) ++by_peer[step.peer].sends;
-    if (step.kind == StepKind::receive) {
-      ++by_peer[step.peer].receives;
-      ++by_peer[step.peer].arrivals;
+    if (const auto* const send = std::get_if<SendStep>(&step)) ++by_peer[send->peer].sends;
+    if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
+      ++by_peer[receive->peer].receives;
+      ++by_peer[receive->peer].arrivals;
     }
-    for (std::uint32_t i = 0; i < step.source_count; ++i)
-      if (const int peer = plan.sources[step.first_source + i].peer; peer != kLocal) ++by_peer[peer].arrivals;
+    if (const auto* const reduce = std::get_if<ReduceStep>(&step))
+      for (const PlanSource& source : plan.sources_of(*reduce))
+        if (source.peer != kLocal) ++by_peer[source.peer].arrivals;
   }
   for (const auto& [peer, traffic] : by_peer) {
     plan.peers.push_back(peer);
@@ -229,36 +199,16 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
 
   for (const Step& step : schedule.steps) {
     require_one_message_a_peer(schedule.sources_of(step));
-    PlanStep made{.kind = step.kind,
-                  .finish = step.finish,
-                  .space = step.region.space,
-                  .peer = step.peer,
-                  .message = step.message,
-                  .first_source = step.first_source,
-                  .source_count = step.source_count};
-    if (step.kind != StepKind::wait_send && step.kind != StepKind::wait_receive) {
-      made.partial = step.region.space == Space::scratch;
-      made.offset = places.offset(step.region);
-      made.count = places.range(step.region).size();
-      made.element_bytes = static_cast<std::uint8_t>(places.element_bytes(step.region.space));
-      made.bytes = made.count * made.element_bytes;
-    }
-    plan->steps.push_back(made);
+    plan->steps.push_back(places.step(step));
   }
-  for (const Source& source : schedule.sources)
-    plan->sources.push_back({.peer = source.peer,
-                             .space = source.region.space,
-                             .joins = source.joins,
-                             .partial = source.partial,
-                             .element_bytes = static_cast<std::uint8_t>(
-                                 source.partial ? accumulation_size_of(call.dtype) : size_of(call.dtype)),
-                             .offset = source.peer == kLocal ? places.offset(source.region) : 0});
+  for (const Source& source : schedule.sources) plan->sources.push_back(places.source(source));
   count_messages(*plan);
-  mark_fusible(*plan);
+  mark_fusible(plan->steps, plan->sources);
+  mark_finishers(plan->steps, plan->sources);
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
   const std::size_t passes =
       stride == count ? total : total_count(call, layout.ranks());  // through the cache, in a call
-  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(*plan);
+  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
   return plan;
 }

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "collectives/catalogue.h"
+#include "executor/plan_step.h"
 #include "reduce/reduction.h"
 #include "schedule/partition.h"
 #include "schedule/schedule.h"
@@ -22,40 +24,6 @@ Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total
 
 // Elements that the whole message has: count, or ranks * count for all-gather and reduce-scatter.
 std::size_t total_count(const Call& call, int ranks);
-
-struct PlanSource {
-  std::int32_t peer = kLocal;
-  Space space = Space::input;
-  std::uint8_t joins = 0;
-  bool partial = false;
-  std::uint8_t element_bytes = 1;
-  std::size_t offset = 0;  // local: bytes from the space's base
-};
-
-struct PlanStep {
-  StepKind kind = StepKind::reduce;
-  bool finish = false;
-  bool partial = false;  // of region: scratch
-  std::uint8_t element_bytes = 1;
-  bool fused = false;  // send: the reduce before it may already have written to the peer
-  // reduce, receive: what it writes outgrows the cache, and no later step reads it but the sends that a reduce pushes
-  // to.
-  bool past_cache = false;
-  bool sends_source = false;  // reduce: a copy whose pushes are sends of its source, not of what it makes
-  Space space = Space::input;
-  std::int32_t peer = kLocal;
-  std::uint32_t message =
-      0;  // wait_*: the count to reach; receive: which of the peer's messages of this operation, from 0
-  std::uint32_t first_source = 0, source_count = 0;
-  std::uint32_t pushes = 0;     // reduce: how many of the steps right behind it send what it makes, or copies
-  std::uint32_t reduction = 0;  // reduce: index in Plan::reductions
-  // reduce: where what follows does nothing but wait for loans and then finish this result: the step that does. Once
-  // the loans are back, both are one pass, by the reduction behind this one. 0: there is none.
-  std::uint32_t finisher = 0;
-  std::size_t offset = 0;  // bytes from the space's base
-  std::size_t count = 0;   // elements
-  std::size_t bytes = 0;
-};
 
 struct Plan {
   Call call;  // sequence 0
@@ -82,6 +50,10 @@ struct Plan {
   std::unique_ptr<Plan> last;
   bool canonical = true;  // combines in the canonical order
   std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 1, output_rows = 1;
+
+  std::span<const PlanSource> sources_of(const ReduceStep& step) const {
+    return std::span(sources).subspan(step.first_source, step.source_count);
+  }
   const Plan& part(std::size_t number) const { return last != nullptr && number + 1 == parts ? *last : *this; }
 };
 

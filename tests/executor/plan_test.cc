@@ -15,48 +15,50 @@ std::unique_ptr<Plan> plan_of(Collective collective, Algorithm algorithm, std::u
   return make_plan(call, *find_algorithm(collective, algorithm), rank, layout);
 }
 
-std::vector<PlanStep> steps_of(const Plan& plan, StepKind kind) {
-  std::vector<PlanStep> found;
-  std::ranges::copy_if(plan.steps, std::back_inserter(found), [&](const PlanStep& step) { return step.kind == kind; });
+template <class Kind>
+std::vector<Kind> steps_of(const Plan& plan) {
+  std::vector<Kind> found;
+  for (const PlanStep& step : plan.steps)
+    if (const auto* const kind = std::get_if<Kind>(&step)) found.push_back(*kind);
   return found;
 }
 
 TEST(MakePlan, TwoShotStoresItsResultForAllPeersInOnePass) {
   for (const int ranks : {2, 3, 8}) {
     const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, 1000, 1, Layout::of(ranks));
-    const auto reduces = steps_of(*plan, StepKind::reduce);
+    const auto reduces = steps_of<ReduceStep>(*plan);
     ASSERT_EQ(reduces.size(), 1u);
     EXPECT_EQ(reduces[0].pushes, static_cast<std::uint32_t>(ranks - 1));
     EXPECT_EQ(plan->most_pushes, reduces[0].pushes);
     EXPECT_EQ(plan->most_sources, static_cast<std::size_t>(ranks));
-    EXPECT_EQ(std::ranges::count_if(plan->steps, [](const PlanStep& step) { return step.fused; }), ranks - 1);
+    EXPECT_EQ(std::ranges::count(steps_of<SendStep>(*plan), true, &SendStep::fused), ranks - 1);
     EXPECT_EQ(plan->scratch_bytes, 0u);
-    EXPECT_EQ(plan->steps.front().kind, StepKind::receive);
-    EXPECT_EQ(plan->steps.front().message, 1u) << "the peer's input comes first, and is viewed";
+    ASSERT_TRUE(std::holds_alternative<ReceiveStep>(plan->steps.front()));
+    EXPECT_EQ(std::get<ReceiveStep>(plan->steps.front()).message, 1u) << "the peer's input comes first, and is viewed";
   }
 }
 
 TEST(MakePlan, ACopyStoresWhatIsSentOfItsSourceToAllPeers) {
   const auto plan = plan_of(Collective::all_gather, Algorithm::one_shot, 1000, 1, Layout::of(3));
-  const auto reduces = steps_of(*plan, StepKind::reduce);
+  const auto reduces = steps_of<ReduceStep>(*plan);
   ASSERT_EQ(reduces.size(), 1u);
   EXPECT_EQ(reduces[0].pushes, 2u);
   EXPECT_TRUE(reduces[0].sends_source);
-  for (const PlanStep& send : steps_of(*plan, StepKind::send)) EXPECT_EQ(send.space, Space::input);
+  for (const SendStep& send : steps_of<SendStep>(*plan)) EXPECT_EQ(send.from.space, Space::input);
 }
 
 // Of a message that the cache does not keep.
 TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
-  const auto past_cache = [](Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,
-                             StepKind kind) {
+  const auto past_cache = []<class Kind>(Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,
+                                         Kind) {
     const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = 1000};
     const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, cache_bytes);
-    const auto steps = steps_of(*plan, kind);
-    return std::ranges::count_if(steps, [](const PlanStep& step) { return step.past_cache; }) * 10 +
-           static_cast<std::ptrdiff_t>(steps.size());
+    const auto steps = steps_of<Kind>(*plan);
+    return std::ranges::count(steps, true, &Kind::past_cache) * 10 + static_cast<std::ptrdiff_t>(steps.size());
   };
   constexpr std::size_t kLarge = 1 << 20, kSmall = 4096;
-  const auto receive = StepKind::receive, reduce = StepKind::reduce;
+  const ReceiveStep receive;
+  const ReduceStep reduce;
   EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kLarge, receive), 1);
   EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 2, kSmall, receive), 11);
   EXPECT_EQ(past_cache(Collective::broadcast, Algorithm::chain, 1, kSmall, receive), 1) << "it is sent on";
@@ -69,11 +71,12 @@ TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
 TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     const auto plan = plan_of(Collective::all_reduce, Algorithm::one_shot, 10, 1, Layout::of(3), dtype);
-    const auto reduces = steps_of(*plan, StepKind::reduce);
+    const auto reduces = steps_of<ReduceStep>(*plan);
     ASSERT_EQ(reduces.size(), 2u);
     ASSERT_NE(reduces[0].finisher, 0u);
-    EXPECT_EQ(plan->steps[reduces[0].finisher].reduction, reduces[1].reduction);
-    EXPECT_EQ(plan->steps[reduces[0].finisher].space, Space::output);
+    const auto& finisher = std::get<ReduceStep>(plan->steps[reduces[0].finisher]);
+    EXPECT_EQ(finisher.reduction, reduces[1].reduction);
+    EXPECT_EQ(finisher.to.space, Space::output);
     EXPECT_EQ(plan->reductions.size(), 3u) << "the sum, the sum finished, and the copy that finishes";
     EXPECT_EQ(reduces[1].finisher, 0u);
   }
@@ -81,7 +84,7 @@ TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {
 
 TEST(MakePlan, WhatIsSentOnIsNotFinishedEarly) {
   const auto plan = plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 10, 1, Layout::of(4));
-  const auto reduces = steps_of(*plan, StepKind::reduce);
+  const auto reduces = steps_of<ReduceStep>(*plan);
   ASSERT_GE(reduces.size(), 2u);
   EXPECT_EQ(reduces[0].finisher, 0u);
 }
@@ -91,9 +94,9 @@ TEST(MakePlan, SlicesCoverTheMessageOnceWhateverItsCount) {
     std::size_t bytes = 0;
     for (int rank = 0; rank < 3; ++rank) {
       const auto plan = plan_of(Collective::all_reduce, Algorithm::two_shot, count, rank, Layout::of(3));
-      const PlanStep reduce = steps_of(*plan, StepKind::reduce).front();
-      EXPECT_EQ(reduce.offset, bytes) << "rank " << rank << ", " << count << " elements";
-      bytes += reduce.bytes;
+      const ReduceStep reduce = steps_of<ReduceStep>(*plan).front();
+      EXPECT_EQ(reduce.to.offset, bytes) << "rank " << rank << ", " << count << " elements";
+      bytes += reduce.count * reduce.element_bytes;
     }
     EXPECT_EQ(bytes, count * sizeof(float));
   }
@@ -112,8 +115,8 @@ TEST(MakePlan, PartialResultsOfSmallTypesHaveRoomInTheAccumulationType) {
   const auto plan =
       plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 1000, 0, Layout::of(4), DType::bfloat16);
   EXPECT_GE(plan->scratch_bytes, 1000 * sizeof(float));
-  for (const PlanStep& send : steps_of(*plan, StepKind::send))
-    EXPECT_EQ(send.bytes, 1000 * (send.space == Space::scratch ? 4u : 2u));
+  for (const SendStep& send : steps_of<SendStep>(*plan))
+    EXPECT_EQ(send.bytes, 1000 * (send.from.space == Space::scratch ? 4u : 2u));
 }
 
 TEST(MakePlan, TwoMessagesOfOnePeerInOneStepAreRefusedInWords) {

@@ -1,0 +1,74 @@
+#include "executor/plan_fusing.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tutti::runtime {
+namespace {
+
+bool is_wait(const PlanStep& step) { return std::holds_alternative<WaitStep>(step); }
+
+// Marks the sends right behind `reduce`, as long as each is the first to its peer.
+void mark_pushes(ReduceStep& reduce, std::span<PlanStep> behind, std::span<const PlanSource> sources) {
+  const PlanSource& source = sources[reduce.first_source];
+  const bool copies =
+      reduce.source_count == 1 && !reduce.finish && source.peer == kLocal && source.partial == reduce.partial;
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    auto* const send = std::get_if<SendStep>(&behind[i]);
+    if (send == nullptr || send->bytes != reduce.count * reduce.element_bytes) return;
+    if (send->from != reduce.to && !(copies && send->from == source.from())) return;
+    for (const PlanStep& before : behind.first(i))
+      if (std::get<SendStep>(before).peer == send->peer) return;
+    send->fused = true;
+    reduce.sends_source = send->from != reduce.to;
+    ++reduce.pushes;
+  }
+}
+
+// Whether the first of `steps` does nothing but finish what `reduce` has left in scratch, for the last time.
+bool finishes(std::span<const PlanStep> steps, std::span<const PlanSource> sources, const ReduceStep& reduce) {
+  const auto* const step = std::get_if<ReduceStep>(&steps.front());
+  if (step == nullptr || !step->finish || step->source_count != 1 || step->count != reduce.count) return false;
+  const PlanSource& source = sources[step->first_source];
+  if (source.peer != kLocal || source.from() != reduce.to) return false;
+  return std::ranges::all_of(steps.subspan(1), is_wait);
+}
+
+}  // namespace
+
+void mark_fusible(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (auto* const reduce = std::get_if<ReduceStep>(&steps[i])) mark_pushes(*reduce, steps.subspan(i + 1), sources);
+}
+
+void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto* const reduce = std::get_if<ReduceStep>(&steps[i]);
+    if (reduce == nullptr || reduce->to.space != Space::scratch || reduce->finish) continue;
+    std::size_t next = i + 1;
+    while (next < steps.size() && is_wait(steps[next])) ++next;
+    if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))
+      reduce->finisher = static_cast<std::uint32_t>(next);
+  }
+}
+
+void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
+  std::map<Place, std::size_t> last_reader;  // by what is read: a step
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (const auto* const send = std::get_if<SendStep>(&steps[i])) last_reader[send->from] = i;
+    if (const auto* const reduce = std::get_if<ReduceStep>(&steps[i]))
+      for (const PlanSource& source : sources.subspan(reduce->first_source, reduce->source_count))
+        if (source.peer == kLocal) last_reader[source.from()] = i;
+  }
+  const auto is_read_after = [&](const Place& written, std::size_t step) {
+    const auto reader = last_reader.find(written);
+    return reader != last_reader.end() && reader->second > step;
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (auto* const receive = std::get_if<ReceiveStep>(&steps[i])) receive->past_cache = !is_read_after(receive->to, i);
+    if (auto* const reduce = std::get_if<ReduceStep>(&steps[i]))
+      reduce->past_cache = !is_read_after(reduce->to, i + reduce->pushes);
+  }
+}
+
+}  // namespace tutti::runtime
