@@ -8,14 +8,15 @@ namespace {
 
 bool is_wait(const PlanStep& step) { return std::holds_alternative<WaitStep>(step); }
 
-// Marks the sends right behind `reduce`, as long as each is the first to its peer.
+// Marks the sends right behind `reduce`, as long as each is the first to its peer. Regions without elements are not
+// told apart by where they lie.
 void mark_pushes(ReduceStep& reduce, std::span<PlanStep> behind, std::span<const PlanSource> sources) {
   const PlanSource& source = sources[reduce.first_source];
   const bool copies =
       reduce.source_count == 1 && !reduce.finish && source.peer == kLocal && source.partial == reduce.partial;
   for (std::size_t i = 0; i < behind.size(); ++i) {
     auto* const send = std::get_if<SendStep>(&behind[i]);
-    if (send == nullptr || send->bytes != reduce.count * reduce.element_bytes) return;
+    if (send == nullptr || send->bytes == 0 || send->bytes != reduce.count * reduce.element_bytes) return;
     if (send->from != reduce.to && !(copies && send->from == source.from())) return;
     for (const PlanStep& before : behind.first(i))
       if (std::get<SendStep>(before).peer == send->peer) return;
@@ -44,7 +45,7 @@ void mark_fusible(std::span<PlanStep> steps, std::span<const PlanSource> sources
 void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto* const reduce = std::get_if<ReduceStep>(&steps[i]);
-    if (reduce == nullptr || reduce->to.space != Space::scratch || reduce->finish) continue;
+    if (reduce == nullptr || reduce->to.space != Space::scratch || reduce->finish || reduce->count == 0) continue;
     std::size_t next = i + 1;
     while (next < steps.size() && is_wait(steps[next])) ++next;
     if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))

@@ -4,6 +4,7 @@
 
 #include "schedule/verify_execution.h"
 #include "schedule/verify_form.h"
+#include "schedule/verify_shortcuts.h"
 
 namespace tutti {
 namespace {
@@ -68,11 +69,13 @@ void check_barrier(const Execution& execution, const Layout& layout) {
 
 }  // namespace
 
-Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal) {
+Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
+             std::span<const std::vector<Shortcut>> shortcuts) {
   Proof proof;
   try {
     check_form(schedules, layout, goal);
-    Execution execution(schedules, layout, goal);
+    check_shortcuts(schedules, shortcuts);
+    Execution execution(schedules, layout, goal, shortcuts);
     execution.run();
     if (goal.collective == Collective::barrier)
       check_barrier(execution, layout);

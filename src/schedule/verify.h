@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "schedule/layout.h"
 #include "schedule/proof.h"
@@ -20,6 +21,8 @@ namespace tutti {
 //   - the postcondition: on every rank each required output chunk holds each leaf exactly once (all-gather, broadcast:
 //     the right rank's data), finished exactly once, the same expression on all ranks; with Order::canonical exactly T;
 //     a barrier: every rank's end happens after every rank's start.
-Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
+// shortcuts[r], where given, is what rank r may do early: then it is proven whichever of them are taken.
+Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
+             std::span<const std::vector<Shortcut>> shortcuts = {});
 
 }  // namespace tutti

@@ -17,10 +17,12 @@ void join(std::vector<int>& clock, const std::vector<int>& other) {
 
 }  // namespace
 
-Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal)
+Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
+                     std::span<const std::vector<Shortcut>> shortcuts)
     : schedules_(schedules),
       layout_(layout),
       goal_(goal),
+      shortcuts_(shortcuts),
       ranks_(layout.ranks()),
       channels_(ranks_.size() * ranks_.size()) {
   for (int rank = 0; rank < layout.ranks(); ++rank) {
@@ -79,8 +81,7 @@ void Execution::send(int rank, const Step& step) {
   sent.from = step.region;
   sent.value = load({step.region, rank, self.next, false, &sent, step.peer});
   sent.rounds = self.rounds + 1;
-  join(sent.clock, self.clock);
-  sent.clock[rank] = self.next + 1;  // the send itself has happened
+  join(sent.clock, clock_of_send(rank, sent.value));
   ++messages_;
   if (sent.receive_step != kNotYet) transfer(rank, step.peer, sent);
   wake(step.peer);
@@ -157,7 +158,9 @@ bool Execution::reduce(int rank, const Step& step) {
     }
   }
   const int result = step.finish ? expressions_.finish(partial.back()) : partial.back();
+  check_finish(rank, step, partial.back());
   store({step.region, rank, self.next, true}, result, self.clock);
+  note_shortcuts(rank, result);
   for (std::size_t i = 0; i < step.source_count; ++i) {
     Message* message = self.arrived[i];
     if (message == nullptr) continue;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,8 +28,9 @@ namespace tutti {
 
 class Execution {
  public:
-  // Requires check_form() to have passed.
-  Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
+  // Requires check_form() and check_shortcuts() to have passed.
+  Execution(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
+            std::span<const std::vector<Shortcut>> shortcuts);
 
   // Runs all ranks to their ends. Throws Refutation.
   void run();
@@ -85,12 +87,18 @@ class Execution {
     std::optional<Access> written;
     std::vector<Access> read;  // since then
   };
+  struct Early {  // what a shortcut may have done before the step's turn
+    Clock clock;  // of the reduce that may have done it: known when its pass ends
+    int reduce;
+    int value;
+  };
   struct Rank {
     int next = 0;
     Clock clock;
     int rounds = 0;
     std::vector<Message*> arrived;  // of the reduce it stands at: its sources so far, nullptr for a local one
     std::vector<Cell> inputs, scratch;
+    std::map<int, Early> early;  // by step
     bool queued = false;
   };
 
@@ -101,6 +109,11 @@ class Execution {
   bool wait_send(int rank, const Step& step);
   bool wait_receive(int rank, const Step& step);
   void end(int rank);
+
+  // In verify_shortcuts.cc, of the step at hand. value: what it makes, sends or finishes.
+  void note_shortcuts(int rank, int value);
+  Clock clock_of_send(int rank, int value) const;  // what the peer may rely on once it has the message
+  void check_finish(int rank, const Step& step, int value);
 
   bool gather(int rank, const Step& step);  // a reduce's messages, as far as they have been sent
   int take(int rank, const Source& source, const Message& message) const;
@@ -121,6 +134,7 @@ class Execution {
   std::span<const Schedule> schedules_;
   const Layout& layout_;
   const Goal& goal_;
+  std::span<const std::vector<Shortcut>> shortcuts_;
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;
   std::deque<int> ready_;

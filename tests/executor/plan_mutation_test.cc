@@ -1,0 +1,103 @@
+// Plans damaged at random, run by the real Operation over channels that do anything that a channel may: whatever this
+// oracle can drive to a wrong result, a race or a deadlock, the proof of plans must have refused.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+
+#include "brief.h"
+#include "executor/plan_mutator.h"
+#include "executor/plan_oracle.h"
+
+namespace tutti::runtime {
+namespace {
+
+struct Tally {
+  int accepted = 0, refused = 0, wrong = 0;  // wrong: driven there by the oracle
+};
+
+constexpr int kSeeds = 12;
+
+std::string trouble_under_some_seed(const PlannedCall& planned) {
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    const std::string trouble = trouble_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
+    if (!trouble.empty()) return trouble;
+  }
+  return {};
+}
+
+// Slices are rounded up to cache lines: with few elements most are empty.
+PlannedCall some_call(const AlgorithmEntry& entry, int ranks, int chunks, std::uint64_t number) {
+  const bool by_slices = entry.collective == Collective::all_gather || entry.collective == Collective::reduce_scatter;
+  const auto even = static_cast<std::uint64_t>(16 * chunks * (by_slices ? 1 : ranks));
+  const Call call{.dtype = number % 3 == 0 ? DType::bfloat16 : DType::float32,
+                  .op = number % 2 == 0 ? Op::sum : Op::avg,
+                  .count = number % 5 == 0 ? 5 : even + number % 7,
+                  .root = static_cast<std::uint16_t>(number % static_cast<std::uint64_t>(ranks))};
+  Layout layout = Layout::of(ranks);
+  if (entry.algorithm == Algorithm::hierarchical)
+    for (int rank = 0; rank < ranks; ++rank) layout.host[rank] = rank / 2;
+  return {entry, layout, call, chunks, {}};
+}
+
+template <class Test>
+void for_each_call(int rounds, Test test) {
+  std::uint64_t number = 0;
+  for (int round = 0; round < rounds; ++round)
+    for (const AlgorithmEntry& entry : catalogue())
+      for (int ranks = 2; ranks <= (kBrief ? 4 : 6); ++ranks)
+        for (const int chunks : chunks_of(entry)) {
+          ++number;
+          test(some_call(entry, ranks, chunks, number), number);
+        }
+}
+
+using Change = std::string (PlanMutator::*)(Plan&);
+
+Tally hunt(Change change_one, int rounds) {
+  std::map<std::string, Tally> tallies;
+  for_each_call(rounds, [&](PlannedCall mutant, std::uint64_t seed) {
+    Plan& plan = *mutant.plans[seed % mutant.plans.size()];
+    PlanMutator mutator(mutant.layout.leaves(), seed);
+    const std::string change = (mutator.*change_one)(plan);
+    if (change.empty()) return;
+    const Proof proof = mutant.prove();
+    Tally& tally = tallies[change];
+    ++(proof.holds ? tally.accepted : tally.refused);
+    write_out_jumps(plan);
+    const std::string trouble = trouble_under_some_seed(mutant);
+    EXPECT_TRUE(trouble.empty() || !proof.holds)
+        << mutant.name() << ", mutant " << seed << " (" << change << "): " << trouble;
+    if (!trouble.empty()) ++tally.wrong;
+  });
+  Tally total;
+  for (const auto& [change, tally] : tallies) {
+    std::cout << change << ": " << tally.accepted << " accepted, " << tally.refused << " refused, of which "
+              << tally.wrong << " were driven wrong\n";
+    total.accepted += tally.accepted;
+    total.refused += tally.refused;
+    total.wrong += tally.wrong;
+  }
+  return total;
+}
+
+TEST(PlanOracle, NeverGoesWrongWithWhatIsProven) {
+  for_each_call(1, [](const PlannedCall& planned, std::uint64_t) {
+    EXPECT_TRUE(planned.prove().holds) << planned.name();
+    EXPECT_EQ(trouble_under_some_seed(planned), "") << planned.name();
+  });
+}
+
+TEST(PlanMutation, OfWhatIsFusedIsRefusedWhereItDoesHarm) {
+  const Tally total = hunt(&PlanMutator::change_fusing, kBrief ? 2 : 8);
+  EXPECT_GT(total.wrong, 0);
+  EXPECT_GT(total.accepted, 0) << "harmless changes must be accepted";
+}
+
+TEST(PlanMutation, OfMemoryIsRefusedWhereItDoesHarm) {
+  const Tally total = hunt(&PlanMutator::change_memory, kBrief ? 1 : 4);
+  EXPECT_GT(total.wrong, 0);
+}
+
+}  // namespace
+}  // namespace tutti::runtime

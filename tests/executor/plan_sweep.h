@@ -1,0 +1,54 @@
+// Plans of all ranks of a call, with the schedules that they were made of: what the tests of plans sweep over.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/sweep.h"
+#include "executor/plan_proof.h"
+
+namespace tutti::runtime {
+
+struct PlannedCall {
+  const AlgorithmEntry* entry;
+  Layout layout;
+  Call call;
+  Cut cut;
+  Message message;
+  std::vector<Schedule> schedules;
+  std::vector<std::unique_ptr<Plan>> plans;  // by rank
+
+  PlannedCall(const AlgorithmEntry& entry, const Layout& layout, const Call& of, int chunks, const Cut& cut)
+      : entry(&entry), layout(layout), call(of), cut(cut) {
+    call.collective = entry.collective;
+    call.algorithm = entry.algorithm;
+    call.order = goal().order;
+    if (entry.collective == Collective::barrier) call.count = 0;
+    message = {.root = call.root, .chunks = chunks};
+    schedules = build_all(entry, layout, message);
+    for (int rank = 0; rank < layout.ranks(); ++rank)
+      plans.push_back(make_plan(call, entry, rank, layout, chunks, kUsualCacheBytes, cut));
+  }
+
+  Goal goal() const {
+    Goal goal = goal_of(*entry, call.root);
+    if (layout.leaves() <= 2) goal.order = Order::canonical;
+    return goal;
+  }
+
+  Proof prove() const {
+    std::vector<const Plan*> all;
+    for (const auto& plan : plans) all.push_back(plan.get());
+    return prove_plans(all, schedules, layout, goal(), cut.packed);
+  }
+
+  std::string name() const {
+    return name_of(*entry) + " on " + std::to_string(layout.ranks()) + " ranks, " + in_words(layout.host) + ", " +
+           std::to_string(call.count) + " " + std::string(to_string(call.dtype)) + ", root " +
+           std::to_string(call.root) + ", " + std::to_string(message.chunks) + " chunks, parts of " +
+           std::to_string(cut.part_bytes) + (cut.packed ? " packed" : "") + " bytes";
+  }
+};
+
+}  // namespace tutti::runtime
