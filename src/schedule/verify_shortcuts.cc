@@ -67,8 +67,7 @@ class ShortcutCheck {
       if (step(i).kind != StepKind::wait_send && step(i).kind != StepKind::wait_receive)
         fail(shortcut, fmt::format("step {} would be left out", i));
     for (const Shortcut& also : shortcuts_)
-      if (also.reduce == other || (also.reduce == reduce && also.other != other))
-        fail(shortcut, fmt::format("step {} may do step {}", also.reduce, also.other));
+      if (also.reduce == other) fail(shortcut, fmt::format("that would do the work of step {}", also.other));
     const Step& last = step(other);
     if (last.kind != StepKind::reduce || !last.finish) fail(shortcut, "it finishes nothing");
     const Source& source = schedule_.sources_of(last)[0];

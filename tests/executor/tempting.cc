@@ -95,6 +95,36 @@ constexpr std::string_view kPushBetween = R"(
     output[slice 0 chunk 0] = finish(scratch[row 0 slice 0 chunk 0])
 )";
 
+// The sends of the end are counted from the reduce before.
+constexpr std::string_view kEndPushes = R"(
+  rank 0 of 4: 1 slice x 1 chunk, 2 scratch rows
+    scratch[row 0 slice 0 chunk 0] = input[slice 0 chunk 0] + from 1
+    send scratch[row 0 slice 0 chunk 0] to 1
+    send scratch[row 0 slice 0 chunk 0] to 2
+    send scratch[row 0 slice 0 chunk 0] to 3
+    scratch[row 1 slice 0 chunk 0] = scratch[row 0 slice 0 chunk 0] + (from 2 + from 3)
+    wait_send 1 to 1
+    output[slice 0 chunk 0] = finish(scratch[row 1 slice 0 chunk 0])
+    send output[slice 0 chunk 0] to 1
+    send output[slice 0 chunk 0] to 2
+    send output[slice 0 chunk 0] to 3
+  rank 1 of 4: 1 slice x 1 chunk, 1 scratch row
+    send input[slice 0 chunk 0] to 0
+    scratch[row 0 slice 0 chunk 0] = partial from 0
+    wait_send 1 to 0
+    receive output[slice 0 chunk 0] from 0
+  rank 2 of 4: 1 slice x 1 chunk, 1 scratch row
+    send input[slice 0 chunk 0] to 0
+    scratch[row 0 slice 0 chunk 0] = partial from 0
+    wait_send 1 to 0
+    receive output[slice 0 chunk 0] from 0
+  rank 3 of 4: 1 slice x 1 chunk, 1 scratch row
+    send input[slice 0 chunk 0] to 0
+    scratch[row 0 slice 0 chunk 0] = partial from 0
+    wait_send 1 to 0
+    receive output[slice 0 chunk 0] from 0
+)";
+
 template <const std::string_view& text>
 Tempting make(std::string_view what) {
   const auto schedule = [](int rank, const Layout&, const Message&) {
@@ -119,7 +149,8 @@ std::vector<Tempting> tempting() {
           make<kSentOn>("the end of a result that is sent on"),
           make<kSendBetween>("the end of a result that a send stands before"),
           make<kOtherFinish>("the end of another result"),
-          make<kPushBetween>("the end of a result that is stored for a peer too")};
+          make<kPushBetween>("the end of a result that is stored for a peer too"),
+          make<kEndPushes>("the end of a result that is stored for peers then")};
 }
 
 }  // namespace tutti::runtime
