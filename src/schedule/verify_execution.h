@@ -112,7 +112,7 @@ class Execution {
 
   // In verify_shortcuts.cc, of the step at hand. value: what it makes, sends or finishes.
   void note_shortcuts(int rank, int value);
-  Clock clock_of_send(int rank, int value) const;  // what the peer may rely on once it has the message
+  Clock clock_of_send(int rank, int value);  // what the peer may rely on once it has the message
   void check_finish(int rank, const Step& step, int value);
 
   bool gather(int rank, const Step& step);  // a reduce's messages, as far as they have been sent

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "schedule/text.h"
 #include "schedule/verify_execution.h"
@@ -99,20 +100,20 @@ void Execution::note_shortcuts(int rank, int value) {
   }
 }
 
-std::vector<int> Execution::clock_of_send(int rank, int value) const {
-  const Rank& self = ranks_[rank];
-  const auto early = self.early.find(self.next);
-  if (early == self.early.end()) {
+std::vector<int> Execution::clock_of_send(int rank, int value) {
+  Rank& self = ranks_[rank];
+  const auto early = self.early.extract(self.next);
+  if (early.empty()) {
     Clock clock = self.clock;
     clock[rank] = self.next + 1;  // the send itself has happened
     return clock;
   }
-  const auto& [clock, reduce, made] = early->second;
+  auto& [clock, reduce, made] = early.mapped();
   if (made != value)
     fail(rank, self.next,
          fmt::format("step {} may do it, but that makes {}, and {} is sent", reduce, expressions_.describe(made),
                      expressions_.describe(value)));
-  return clock;
+  return std::move(clock);
 }
 
 void Execution::check_finish(int rank, const Step& step, int value) {

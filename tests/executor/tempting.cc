@@ -132,13 +132,10 @@ Tempting make(std::string_view what) {
   };
   return {.what = what,
           .ranks = static_cast<int>(parse_schedules(text).size()),
-          .entry = {.collective = Collective::all_reduce,
-                    .algorithm = Algorithm::automatic,
-                    .schedule = schedule,
-                    .canonical = true,
-                    .several_leaves = false,
-                    .pipelined = false,
-                    .idea = what}};
+          .entry = {{.idea = what, .canonical = true, .several_leaves = false, .pipelined = false},
+                    Collective::all_reduce,
+                    Algorithm::automatic,
+                    schedule}};
 }
 
 }  // namespace

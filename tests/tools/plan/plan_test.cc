@@ -50,6 +50,13 @@ TEST(Plan, SaysWhichOrderItHasProven) {
   EXPECT_THAT(shell("$TUTTI plan ring -n 4 --verify").out, HasSubstr("slice 0: (0+((1+2)+3))"));
 }
 
+TEST(Plan, ProvesThePlansOfACallToo) {
+  EXPECT_THAT(shell("$TUTTI plan two_shot -n 3 --verify --bytes 4K").out,
+              HasSubstr("so are the plans of 4096 bytes of float32, whichever of their 6 fused steps are taken early"));
+  EXPECT_THAT(shell("$TUTTI plan sliced_tree --leaves 2,1,1 --verify").out, testing::Not(HasSubstr("so are the plans")))
+      << "no call has several leaves a rank";
+}
+
 TEST(Plan, JsonEndsWithTheProofAndThePrice) {
   const auto object = last_object(shell("$TUTTI plan ring -n 4 --verify --cost --bytes 4K --json").out);
   EXPECT_EQ(object["holds"], true);

@@ -16,6 +16,7 @@
 #include "command.h"
 #include "plan/explain.h"
 #include "plan/list.h"
+#include "plan/prove.h"
 #include "plan/watch.h"
 #include "schedule/cost.h"
 #include "schedule/text.h"
@@ -262,7 +263,12 @@ int run_plan(const PlanOptions& options) {
   if (options.explain) return run_explain(options);
   const Planned planned = plan(options);
   const bool prove = options.verify || options.watch;
-  const Proof proof = prove ? verify(planned.schedules, planned.layout, planned.goal) : Proof{};
+  CallProof proven;
+  if (options.verify && planned.layout.one_leaf_each())
+    proven = prove_call(*planned.entry, planned.layout, planned.goal, planned.schedules, options.chunks, options.bytes);
+  else if (prove)
+    proven.proof = verify(planned.schedules, planned.layout, planned.goal);
+  const Proof& proof = proven.proof;
   if (options.json) {
     print_json(planned, options, options.verify ? &proof : nullptr);
     return prove && !proof.holds ? 1 : 0;
@@ -273,7 +279,7 @@ int run_plan(const PlanOptions& options) {
   if (options.watch && proof.holds) {
     fmt::print("# {}\n\n{}", kLegend, watch(planned.schedules, planned.layout, planned.goal));
   }
-  if (prove) fmt::print("\n{}", describe(proof, planned));
+  if (prove) fmt::print("\n{}{}", describe(proof, planned), proven.of_plans);
   if (options.cost) fmt::print("\n{}", describe(cost_of(planned, options), planned, options));
   return prove && !proof.holds ? 1 : 0;
 }
@@ -299,9 +305,11 @@ Subcommand add_plan(CLI::App& app) {
       ->delimiter(',')
       ->check(whole_number(0, kMostPlannedRanks));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
-  parser->add_option("--bytes", options->bytes, "of the message, for the price; K, M and G are powers of 1024")
+  parser
+      ->add_option("--bytes", options->bytes,
+                   "of the message, for the price and the plans; K, M and G are powers of 1024")
       ->transform(CLI::AsSizeValue(false));
-  parser->add_flag("--verify", options->verify, "prove it");
+  parser->add_flag("--verify", options->verify, "prove it, and the plans of a call of those bytes");
   parser->add_flag("--cost", options->cost, "price it");
   parser->add_flag("--watch", options->watch, "show it run, round by round, instead of its steps");
   parser->add_flag("--explain", options->explain, "say which algorithm a call of this collective uses, and why");
