@@ -37,7 +37,6 @@ LARGE = {
     "src/executor/plan.h Plan":
         "a value, made once and then read: the steps, and what a call's buffers must be. How a call is cut into "
         "parts could be a struct in it",
-    "src/executor/plan.h PlanStep": "a value: one struct for all kinds of steps, of which each uses a part",
     "src/net/handshake.h Handshake":
         "one state machine, both ends of it: a method for each message; a third of the methods say how far it is",
     "src/runtime/engine.h Engine":
