@@ -35,7 +35,7 @@ using tutti::Communicator;
 
 constexpr std::size_t kSmallBytes = 8, kLargeBytes = 1 << 20;
 constexpr std::size_t kRowGrain = 64, kPageBytes = 4096;  // of scratch memory
-constexpr int kMostMeshed = 16;                           // ranks of verbs that all reach all others
+constexpr int kMaxMeshed = 16;                            // ranks of verbs that all reach all others
 
 std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
@@ -89,19 +89,20 @@ struct Shared {
     exact = true;
     const int ranks = world.size();
     const std::size_t count = bytes / sizeof(float);
-    const auto* entry = tutti::find_algorithm(
+    const auto* entry = tutti::internal::find_algorithm(
         tutti::Collective::all_reduce, world.choose(tutti::Collective::all_reduce, count, tutti::DType::float32));
-    const auto schedules = tutti::build_all(*entry, tutti::Layout::of(ranks), {});
+    const auto schedules = tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), {});
     for (int rank = 0; rank < ranks; ++rank) {
-      const tutti::Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+      const tutti::internal::Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
       const std::size_t slice = bytes / schedule.slices;
-      for (const tutti::Step& step : schedule.steps) {
-        if (step.kind != tutti::StepKind::send) continue;
+      for (const tutti::internal::Step& step : schedule.steps) {
+        if (step.kind != tutti::internal::StepKind::send) continue;
         lanes.insert({rank, step.peer});
         lanes.insert({step.peer, rank});
         // Symmetric memory that is large enough is read or written where it lies; of less, what finds no receive posted
         // goes through the ring.
-        if (slice <= tutti::shm::kInlineBytes || (symmetric && slice > tutti::shm::kFragmentBytes)) continue;
+        if (slice <= tutti::internal::shm::kInlineBytes || (symmetric && slice > tutti::internal::shm::kFragmentBytes))
+          continue;
         rings.insert({rank, step.peer});
         exact = exact && !symmetric;
       }
@@ -113,9 +114,9 @@ struct Shared {
   double bytes(int ranks, const std::string& transport) const {
     if (transport == "tcp") return 0;
     const bool crowded = ranks > sysconf(_SC_NPROCESSORS_ONLN);
-    const std::size_t ring = tutti::shm::ring_bytes_for(static_cast<std::size_t>(ranks), crowded);
-    std::size_t all = transport == "verbs" ? lanes.size() * tutti::verbs::kBlockBytes
-                                           : lanes.size() * tutti::shm::kLaneHeadBytes + rings.size() * ring;
+    const std::size_t ring = tutti::internal::shm::ring_bytes_for(static_cast<std::size_t>(ranks), crowded);
+    std::size_t all = transport == "verbs" ? lanes.size() * tutti::internal::verbs::kBlockBytes
+                                           : lanes.size() * tutti::internal::shm::kLaneHeadBytes + rings.size() * ring;
     for (const auto& [rank, scratch] : scratch_bytes) all += scratch;
     return static_cast<double>(all);
   }
@@ -152,7 +153,7 @@ int measure(int ranks, const std::string& transport) {
       return now;
     };
     // Large messages may go from each to all, which takes gigabytes of registered memory for 64 ranks on one host.
-    const std::span stages = std::span(kStages).first(of_verbs && ranks > kMostMeshed ? 2 : std::size(kStages));
+    const std::span stages = std::span(kStages).first(of_verbs && ranks > kMaxMeshed ? 2 : std::size(kStages));
     for (const Stage& stage : stages) call(world, stage);  // what the job itself needs, once
     look();
     const Usage before = look();
@@ -197,7 +198,7 @@ int main(int argc, char** argv) {
   if (ranks.empty()) ranks = {2, 8, 64};
   if (transports.empty()) {
     transports = {"shm", "tcp"};
-    if (!tutti::verbs::find_ports().empty() && std::system("rdma resource >/dev/null 2>&1") == 0)
+    if (!tutti::internal::verbs::find_ports().empty() && std::system("rdma resource >/dev/null 2>&1") == 0)
       transports.emplace_back("verbs");
   }
 

@@ -76,8 +76,8 @@ void plain_add(benchmark::State& state, std::size_t bytes) {
 void reduce(benchmark::State& state, DType dtype, Op op, int n, int m, std::size_t bytes) {
   const auto sources_count = static_cast<std::size_t>(n), targets_count = static_cast<std::size_t>(m);
   const Arrays arrays(sources_count + targets_count, bytes);
-  std::vector<tutti::ReduceSource> sources;
-  std::vector<tutti::ReduceTarget> targets;
+  std::vector<tutti::internal::ReduceSource> sources;
+  std::vector<tutti::internal::ReduceTarget> targets;
   for (std::size_t s = 0; s < sources_count; ++s) {
     std::uint8_t joins = 0;
     for (std::size_t i = s + 1; i % 2 == 0; i /= 2) ++joins;  // balanced, as n is a power of two
@@ -85,9 +85,9 @@ void reduce(benchmark::State& state, DType dtype, Op op, int n, int m, std::size
   }
   for (std::size_t t = 0; t < targets_count; ++t) targets.push_back({arrays[sources_count + t]});
   const bool stream = bytes * (sources_count + targets_count) > (32u << 20);
-  const tutti::ReduceSpec spec{dtype, op, true, static_cast<std::uint32_t>(n), stream};
+  const tutti::internal::ReduceSpec spec{dtype, op, true, static_cast<std::uint32_t>(n), stream};
   for (auto _ : state) {
-    tutti::reduce(spec, sources, targets, bytes / tutti::size_of(dtype));
+    tutti::internal::reduce(spec, sources, targets, bytes / tutti::size_of(dtype));
     benchmark::ClobberMemory();
   }
   count_bytes(state, bytes * (sources_count + targets_count));

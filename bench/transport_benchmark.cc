@@ -23,8 +23,8 @@
 
 namespace {
 
-using tutti::Channel;
-using tutti::Tag;
+using tutti::internal::Channel;
+using tutti::internal::Tag;
 
 double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -107,8 +107,8 @@ void run(int rank, int listener, const sockaddr_in& at, std::size_t min, std::si
   CPU_SET(rank % sysconf(_SC_NPROCESSORS_ONLN), &cpu);
   sched_setaffinity(0, sizeof cpu, &cpu);
   const int bare = connection(rank, listener, at);
-  tutti::Sleeper sleeper;
-  tutti::tcp::Transport transport(sleeper);
+  tutti::internal::Sleeper sleeper;
+  tutti::internal::tcp::Transport transport(sleeper);
   transport.attach(1, 1 - rank, connection(rank, listener, at));
   const auto channel = transport.channel(1, rank, 1 - rank);
   Rank me(*channel, max);

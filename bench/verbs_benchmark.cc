@@ -31,7 +31,7 @@ class Side {
  public:
   Side(int rank, int fd, std::size_t most)
       : memory_(2 * most * kUnderWay),
-        transport_(sleeper_, tutti::verbs::open_device({})),
+        transport_(sleeper_, tutti::internal::verbs::open_device({})),
         registered_(transport_.registry().add(memory_.data(), memory_.size())),
         channel_(transport_.channel(1, rank, 1 - rank)),
         most_(most) {
@@ -53,10 +53,10 @@ class Side {
     return memory_.data() + (half * kUnderWay + number % kUnderWay) * most_;
   }
   std::vector<std::byte> memory_;
-  tutti::Sleeper sleeper_;
-  tutti::verbs::Transport transport_;
+  tutti::internal::Sleeper sleeper_;
+  tutti::internal::verbs::Transport transport_;
   const std::shared_ptr<void> registered_;
-  const std::unique_ptr<tutti::Channel> channel_;
+  const std::unique_ptr<tutti::internal::Channel> channel_;
   const std::size_t most_;
   std::uint64_t sent_ = 0, received_ = 0;
 };
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   } catch (const tutti::Error& error) {
     std::fprintf(stderr, "verbs_benchmark: %s\n", error.what());
     status = 1;
-  } catch (const tutti::ChannelClosed& closed) {
+  } catch (const tutti::internal::ChannelClosed& closed) {
     std::fprintf(stderr, "verbs_benchmark: %s\n", closed.why.c_str());
     status = 1;
   }

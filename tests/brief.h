@@ -1,7 +1,7 @@
 // What sanitizers leave out of a test.
 #pragma once
 
-namespace tutti {
+namespace tutti::internal {
 
 // Sanitizers look at how memory is accessed, not at values: so a test tries fewer types, counts and ranks there, of
 // each kind some. docs/checks.md lists it; `tools/check --all` leaves nothing out.
@@ -11,4 +11,4 @@ inline constexpr bool kBrief = true;
 inline constexpr bool kBrief = false;
 #endif
 
-}  // namespace tutti
+}  // namespace tutti::internal

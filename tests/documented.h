@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace tutti {
+namespace tutti::internal {
 
 // "54 55 …" as the page has it below the line "    NAME, …:", up to a line that is not indented further: of each line,
 // the pairs of hexadecimal digits with which it begins.
@@ -38,4 +38,4 @@ inline std::string in_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

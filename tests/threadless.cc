@@ -21,7 +21,7 @@ Count& started() {
 }
 
 class ExpectsNoThread : public testing::EmptyTestEventListener {
-  void OnTestEnd(const testing::TestInfo&) override { tutti::expect_no_thread_started(); }
+  void OnTestEnd(const testing::TestInfo&) override { tutti::internal::expect_no_thread_started(); }
 };
 
 const bool kListens = [] {
@@ -40,7 +40,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return create(thread, attributes, body, argument);
 }
 
-namespace tutti {
+namespace tutti::internal {
 
 int take_threads_started() { return started().exchange(0); }
 
@@ -50,4 +50,4 @@ void expect_no_thread_started() {
          "would not see them. Say it there.";
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 #include <future>
 #include <thread>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 TEST(Threadless, CountsEachThreadThatIsStarted) {
@@ -38,4 +38,4 @@ TEST(Threadless, ACaseThatStartsAThreadFails) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

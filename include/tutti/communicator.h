@@ -19,11 +19,11 @@
 /// All that programs use of the library.
 namespace tutti {
 
-namespace runtime {
+namespace internal {
 class Group;
 class Request;
 class SymmetricMemory;
-}  // namespace runtime
+}  // namespace internal
 
 /// Memory of this process that a call reads: a pointer, and the kind of memory. Pointers convert implicitly. A value:
 /// it owns nothing.
@@ -99,8 +99,8 @@ class Work {
 
  private:
   friend class Communicator;
-  explicit Work(std::shared_ptr<runtime::Request> request);
-  std::shared_ptr<runtime::Request> request_;
+  explicit Work(std::shared_ptr<internal::Request> request);
+  std::shared_ptr<internal::Request> request_;
 };
 
 /// Memory that every rank of this host maps, so that peers read and write it directly. Movable. The memory is valid as
@@ -122,7 +122,7 @@ class Memory {
 
  private:
   friend class Communicator;
-  std::shared_ptr<runtime::SymmetricMemory> owner_;
+  std::shared_ptr<internal::SymmetricMemory> owner_;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
@@ -307,8 +307,8 @@ class Communicator {
   std::string table() const;
 
  private:
-  explicit Communicator(std::shared_ptr<runtime::Group> group);
-  std::shared_ptr<runtime::Group> group_;
+  explicit Communicator(std::shared_ptr<internal::Group> group);
+  std::shared_ptr<internal::Group> group_;
 };
 
 }  // namespace tutti

@@ -11,7 +11,7 @@
 namespace tutti {
 
 class Store;
-namespace runtime {
+namespace internal {
 std::uint32_t count_join(Store& store, int rank);
 }
 
@@ -39,7 +39,7 @@ class Store {
 
  private:
   // How many joins of this rank it has been, this one included. Thread-safe.
-  friend std::uint32_t runtime::count_join(Store& store, int rank);
+  friend std::uint32_t internal::count_join(Store& store, int rank);
   std::map<int, std::uint32_t> joins_;  // by rank, as several may be threads of one process
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-namespace tutti {
+namespace tutti::internal {
 
 // The same open file under a number above 2, close-on-exec. A program may run with its standard streams closed; what is
 // then printed to stderr would go into a socket that had its number. A negative fd, or no number left: -1, with errno.
@@ -50,4 +50,4 @@ inline std::string system_words(int error) {
   return std::generic_category().message(error) + advice;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

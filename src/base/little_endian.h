@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace tutti {
+namespace tutti::internal {
 
 template <std::unsigned_integral T>
 void put_le(std::byte* at, T value) {
@@ -21,4 +21,4 @@ T get_le(const std::byte* at) {
   (std::make_index_sequence<sizeof(T)>());
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <climits>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // A pipe that has room for PIPE_BUF bytes may have lost it to another process by the time of the write, so the kernel
@@ -45,4 +45,4 @@ void Log::say(LogLevel level, const std::string& text) const noexcept try {
 } catch (...) {  // no memory for the words, or the user's sink does not want them
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

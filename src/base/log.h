@@ -6,7 +6,7 @@
 #include "tutti/log.h"
 #include "tutti/settings.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // The voice of one rank. Goes to Settings::log_sink or, where there is none, to stderr: "tutti: rank 2: ...". Never
 // waits for whoever reads stderr: a rank whose control thread stood still would look dead to the others. A line that
@@ -43,4 +43,4 @@ class Log {
   const LogSink sink_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

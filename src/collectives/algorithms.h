@@ -8,7 +8,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 #define TUTTI_ALGORITHM(collective, name)                                \
   namespace collective {                                                 \
@@ -17,4 +17,4 @@ namespace tutti {
   }
 #include "tutti/algorithms.def"
 
-}  // namespace tutti
+}  // namespace tutti::internal

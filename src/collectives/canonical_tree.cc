@@ -7,7 +7,7 @@
 #include "collectives/requirements.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 int hold_node(const Layout& layout, Node node, const HolderRule& rule, std::vector<int>& holder) {
@@ -73,10 +73,10 @@ CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, i
       partials_.push_back(std::move(task));  // once, though several owners of one slice may ask for it
     }
   }
-  if (partials_.size() > static_cast<std::size_t>(kMostRegions))
+  if (partials_.size() > static_cast<std::size_t>(kMaxRegions))
     throw Error(ErrorCode::invalid_argument,
                 "rank " + std::to_string(rank) + ": this layout needs " + std::to_string(partials_.size()) +
-                    " partial results at a time; a schedule holds at most " + std::to_string(kMostRegions));
+                    " partial results at a time; a schedule holds at most " + std::to_string(kMaxRegions));
   for (Task& task : partials_) task.row = builder.new_scratch_row();
 }
 
@@ -171,4 +171,4 @@ void CanonicalReduction::combine(const Task& task, Region to, bool finish) {
   builder_.reduce(std::move(sources), to, finish);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -20,7 +20,7 @@
 #include "schedule/builder.h"
 #include "schedule/layout.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // A node of T: the leaves [lo, hi).
 struct Node {
@@ -52,7 +52,7 @@ std::vector<HeldTree> held_in_balance(const Layout& layout);  // sliced_tree's: 
 // consumed, as soon as they are there; all trees advance together, round by round.
 class CanonicalReduction {
  public:
-  // At most one tree may be owned by `rank`. Throws Error{invalid_argument} when more than kMostRegions scratch rows
+  // At most one tree may be owned by `rank`. Throws Error{invalid_argument} when more than kMaxRegions scratch rows
   // are needed.
   CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees);
 
@@ -110,4 +110,4 @@ class CanonicalReduction {
   std::size_t combined_ = 0;                    // partials, of all chunks together
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

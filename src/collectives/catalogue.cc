@@ -6,7 +6,7 @@
 #include "collectives/algorithms.h"
 #include "collectives/requirements.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 Schedule AlgorithmEntry::schedule(int rank, const Layout& layout, const Message& message) const {
   const std::string name = name_of(*this);
@@ -41,4 +41,4 @@ std::vector<Schedule> build_all(const AlgorithmEntry& entry, const Layout& layou
   return schedules;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

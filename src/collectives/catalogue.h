@@ -12,7 +12,7 @@
 #include "schedule/schedule.h"
 #include "tutti/types.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 struct AlgorithmEntry : AlgorithmClaims {
   Collective collective;
@@ -34,4 +34,4 @@ std::string name_of(const AlgorithmEntry& entry);  // "broadcast chain"
 // All ranks' schedules. Throws as AlgorithmEntry::schedule does.
 std::vector<Schedule> build_all(const AlgorithmEntry& entry, const Layout& layout, const Message& message);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace tutti {
+namespace tutti::internal {
 
 struct AlgorithmClaims {
   std::string_view idea;  // one line
@@ -20,4 +20,4 @@ struct AlgorithmClaims {
                                    // holds g ranks, an aligned power of two; empty: nothing is claimed
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr int kNever = 1 << 20;  // crossings: more than there are nodes
@@ -113,4 +113,4 @@ std::vector<HeldTree> held_by_hosts(const Layout& layout, const Hosts& hosts, co
   return trees;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -16,7 +16,7 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/hosts.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // How many chunks are combined to partial results before the result of the first is waited for. With one alone a link
 // of 1 Gbit/s between crowded hosts was idle a quarter of the time; from two on it was full.
@@ -47,4 +47,4 @@ class HostsOfNodes {
 // a time.
 std::vector<HeldTree> held_by_hosts(const Layout& layout, const Hosts& hosts, const Carriers& carriers);
 
-}  // namespace tutti
+}  // namespace tutti::internal

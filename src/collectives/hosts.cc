@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tutti {
+namespace tutti::internal {
 
 Hosts::Hosts(const Layout& layout) {
   std::map<int, int> numbers;
@@ -46,4 +46,4 @@ Carriers carriers_in_turn(const Hosts& hosts) {
   return carriers;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

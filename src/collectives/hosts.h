@@ -5,7 +5,7 @@
 
 #include "schedule/layout.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Hosts {
  public:
@@ -34,4 +34,4 @@ class Hosts {
 using Carriers = std::vector<std::vector<int>>;
 Carriers carriers_in_turn(const Hosts& hosts);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace tutti {
+namespace tutti::internal {
 
 // All that an algorithm may depend on besides the layout.
 struct Message {
@@ -8,4 +8,4 @@ struct Message {
   int chunks = 1;  // pieces that a slice is pipelined in, where the algorithm pipelines; others use 1
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 
 // All other ranks of n, beginning behind `rank`: when everyone talks to everyone, no two ranks begin with the same
 // peer.
@@ -26,4 +26,4 @@ inline std::vector<int> binomial_children(int rank, int n) {
   return children;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 inline Region region_of(Space space, int row, int slice, int chunk) {
   return {space, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
@@ -12,4 +12,4 @@ inline Region input(int slice = 0, int chunk = 0) { return region_of(Space::inpu
 inline Region output(int slice = 0, int chunk = 0) { return region_of(Space::output, 0, slice, chunk); }
 inline Region scratch(int row, int slice = 0, int chunk = 0) { return region_of(Space::scratch, row, slice, chunk); }
 
-}  // namespace tutti
+}  // namespace tutti::internal

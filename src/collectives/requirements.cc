@@ -6,7 +6,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 [[noreturn]] void refuse(std::string_view algorithm, const std::string& why) {
@@ -19,22 +19,22 @@ void require_leaf_map(std::string_view algorithm, const Layout& layout) {
   if (static_cast<int>(first.size()) != entries || first.front() != 0 || !std::is_sorted(first.begin(), first.end()))
     refuse(algorithm,
            fmt::format("the leaf map of {} ranks needs {} entries that ascend from 0", entries - 1, entries));
-  if (layout.leaves() < 1 || layout.leaves() > kMostRegions)
-    refuse(algorithm, fmt::format("takes 1 to {} leaves; got {}", kMostRegions, layout.leaves()));
+  if (layout.leaves() < 1 || layout.leaves() > kMaxRegions)
+    refuse(algorithm, fmt::format("takes 1 to {} leaves; got {}", kMaxRegions, layout.leaves()));
 }
 
 }  // namespace
 
 void require_valid(std::string_view algorithm, int rank, const Layout& layout, const Message& message) {
   const int ranks = layout.ranks();
-  if (ranks < 1 || ranks > kMostRegions)
+  if (ranks < 1 || ranks > kMaxRegions)
     refuse(algorithm,
-           fmt::format("takes 1 to {} ranks, since a schedule numbers slices in 16 bits; got {}", kMostRegions, ranks));
+           fmt::format("takes 1 to {} ranks, since a schedule numbers slices in 16 bits; got {}", kMaxRegions, ranks));
   if (rank < 0 || rank >= ranks) refuse(algorithm, fmt::format("there is no rank {} among {}", rank, ranks));
   if (message.root < 0 || message.root >= ranks)
     refuse(algorithm, fmt::format("there is no root {} among {} ranks", message.root, ranks));
-  if (message.chunks < 1 || message.chunks > kMostRegions)
-    refuse(algorithm, fmt::format("takes 1 to {} chunks; got {}", kMostRegions, message.chunks));
+  if (message.chunks < 1 || message.chunks > kMaxRegions)
+    refuse(algorithm, fmt::format("takes 1 to {} chunks; got {}", kMaxRegions, message.chunks));
   require_leaf_map(algorithm, layout);
 }
 
@@ -47,4 +47,4 @@ void require_one_leaf_each(std::string_view algorithm, const Layout& layout) {
                          rank, layout.leaves_of(rank)));
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

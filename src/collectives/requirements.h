@@ -7,14 +7,14 @@
 #include "collectives/message.h"
 #include "schedule/layout.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Slices, chunks, rows and sources are numbered in 16 bits: a schedule has at most this many of each.
-inline constexpr int kMostRegions = 65535;
+inline constexpr int kMaxRegions = 65535;
 
 // rank, root and chunks exist; ranks and leaves can be numbered; leaves ascend.
 void require_valid(std::string_view algorithm, int rank, const Layout& layout, const Message& message);
 
 void require_one_leaf_each(std::string_view algorithm, const Layout& layout);
 
-}  // namespace tutti
+}  // namespace tutti::internal

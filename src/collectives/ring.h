@@ -4,7 +4,7 @@
 
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Afterwards output slice `rank` is combined and finished on each rank; with `pass_on` it is also sent to the next
 // rank.
@@ -13,4 +13,4 @@ void ring_reduce(Builder& builder, int rank, int n, int chunks, bool pass_on);
 // Each rank has sent output slice `rank` to the next one: the n - 1 others come round.
 void ring_gather(Builder& builder, int rank, int n, int chunks);
 
-}  // namespace tutti
+}  // namespace tutti::internal

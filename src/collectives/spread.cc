@@ -2,7 +2,7 @@
 
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 Spread::Spread(Builder& builder, const Hosts& hosts, const Carriers& carriers, int rank, Send send)
     : builder_(builder),
@@ -39,4 +39,4 @@ void Spread::receive_from_carriers(int chunk) {
       builder_.receive(carriers_[slice][host], output(slice, chunk));
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -12,7 +12,7 @@
 #include "collectives/hosts.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // One rank's steps. Whoever calls them sees to it that between two ranks messages are received in the order in which
 // they are sent: of one chunk send_own() goes with receive_from_owners(), pass_on() with receive_from_carriers().
@@ -36,4 +36,4 @@ class Spread {
   std::vector<int> neighbours_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include "control/control.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // Sequences wrap around.
@@ -48,4 +48,4 @@ Tag CallHistory::last_completed() const {
   return tag;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

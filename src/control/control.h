@@ -20,7 +20,7 @@
 #include "types/path.h"
 #include "types/tag.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // What every rank knows of every rank once all have joined.
 struct Member {
@@ -92,12 +92,12 @@ class CallHistory {
 // What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only what a
 // Member has too.
 struct Announcement {
-  std::string text;       // at most kMostAnnouncedBytes; every rank has the same
-  std::string trouble;    // if not empty: why there can be no job; every rank is refused with it, once all have come
-  std::string obstacles;  // Member::obstacles, at most kMaxObstacleBytes
+  std::string text;        // at most kMaxAnnouncedBytes; every rank has the same
+  std::string error_text;  // if not empty: why there can be no job; every rank is refused with it, once all have come
+  std::string obstacles;   // Member::obstacles, at most kMaxObstacleBytes
   bool sees_gpus = false;
 };
-inline constexpr std::size_t kMostAnnouncedBytes = 256 << 10;
+inline constexpr std::size_t kMaxAnnouncedBytes = 256 << 10;
 inline constexpr std::size_t kMaxObstacleBytes = 4096;
 
 class Control {
@@ -140,4 +140,4 @@ class Control {
   virtual void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) = 0;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

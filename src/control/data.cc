@@ -6,7 +6,7 @@
 #include "base/descriptor.h"
 #include "control/plane.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -129,4 +129,4 @@ void Plane::deliver(Arrival arrival) {
   on_connection_(arrival.peer, arrival.path, arrival.communicator, arrival.socket.release(), error);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

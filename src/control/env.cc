@@ -16,7 +16,7 @@
 #include "transport/registry.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::uint16_t kDefaultPort = 29417;
@@ -269,12 +269,12 @@ Settings settings_from(const Lookup& lookup) {
   return settings;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal
 
 namespace tutti {
 
 Settings Settings::from_env() {
-  return runtime::settings_from([](const char* name) { return std::getenv(name); });
+  return internal::settings_from([](const char* name) { return std::getenv(name); });
 }
 
 }  // namespace tutti

@@ -37,7 +37,7 @@
 
 #include "tutti/settings.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // The value of an environment variable, nullptr where it is not set.
 using Lookup = std::function<const char*(const char* name)>;
@@ -57,4 +57,4 @@ Settings within_clocks(Settings settings);
 // The first host of Slurm's list: "node[007-009,12],login" is "node007".
 std::string first_host(const std::string& node_list);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -1,6 +1,6 @@
 #include "control/farewells.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 std::optional<Farewell> Farewells::compare(const Farewell& farewell) {
   const auto entry = entries_.try_emplace(farewell.communicator, Entry{farewell}).first;
@@ -15,4 +15,4 @@ std::vector<Farewell> Farewells::first() const {
   return list;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

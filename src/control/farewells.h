@@ -12,7 +12,7 @@
 
 #include "control/message.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Farewells {
  public:
@@ -30,4 +30,4 @@ class Farewells {
   std::map<std::uint64_t, Entry> entries_;  // by communicator
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

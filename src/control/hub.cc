@@ -3,7 +3,7 @@
 
 #include "control/uplink.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
@@ -52,10 +52,10 @@ void Hub::arrived(const std::shared_ptr<Link>& link) {
 void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
   const int rank = link->handshake().opening().from;
   const auto* introduction = std::get_if<Introduction>(&message);
-  if (const auto* trouble = std::get_if<Refusal>(&message); trouble && !relay_ && !refusal_) {
+  if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !relay_ && !refusal_) {
     ++told_;
     link->finish(kHubLingers);
-    refuse_all({trouble->code, rank, trouble->message}, kHubLingers);
+    refuse_all({refusal->code, rank, refusal->message}, kHubLingers);
   } else if (!introduction || introduction->member.rank != rank) {
     link->close();
   } else if (refusal_) {
@@ -92,8 +92,8 @@ void Hub::turned_away(const std::string& why) {
 void Hub::complete() {
   timer_.cancel();
   const Announcement& announcement = meeting_.announcement;
-  if (!announcement.trouble.empty())
-    return refuse_all({ErrorCode::invalid_argument, 0, announcement.trouble}, kHubLingers);
+  if (!announcement.error_text.empty())
+    return refuse_all({ErrorCode::invalid_argument, 0, announcement.error_text}, kHubLingers);
   const Table table{salt_, join_->members(), announcement.text};
   relay_.emplace(settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
   for (const auto& link : links_)
@@ -197,4 +197,4 @@ void Hub::leave(std::function<void()> done) {
   });
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

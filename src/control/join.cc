@@ -2,23 +2,23 @@
 
 #include "net/network.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
-constexpr std::size_t kMostProcessorBytes = 8 << 10;  // 65536 processors
-constexpr std::size_t kMostHostIdBytes = 256;
+constexpr std::size_t kMaxProcessorBytes = 8 << 10;  // 65536 processors
+constexpr std::size_t kMaxHostIdBytes = 256;
 
 // Whether the others can use what a rank says of itself: they would find out where nobody is told of it.
 bool is_well_formed(const Member& member) {
-  return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMostLocalName &&
-         !member.host_id.empty() && member.host_id.size() <= kMostHostIdBytes &&
-         member.processors.size() <= kMostProcessorBytes && member.obstacles.size() <= kMaxObstacleBytes;
+  return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMaxLocalName && !member.host_id.empty() &&
+         member.host_id.size() <= kMaxHostIdBytes && member.processors.size() <= kMaxProcessorBytes &&
+         member.obstacles.size() <= kMaxObstacleBytes;
 }
 
 bool is_well_formed(const Table& table, int size) {
-  if (static_cast<int>(table.members.size()) != size || table.announced.size() > kMostAnnouncedBytes) return false;
+  if (static_cast<int>(table.members.size()) != size || table.announced.size() > kMaxAnnouncedBytes) return false;
   for (int r = 0; r < size; ++r)
     if (const Member& member = table.members[static_cast<std::size_t>(r)]; member.rank != r || !is_well_formed(member))
       return false;
@@ -137,4 +137,4 @@ Error Joiner::overdue(std::chrono::milliseconds waited) const {
                         ": were all ranks started with the same master and secret? (TUTTI_JOIN_TIMEOUT)");
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

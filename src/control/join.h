@@ -11,7 +11,7 @@
 
 #include "control/message.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class JoinHub {
  public:
@@ -68,4 +68,4 @@ std::string outside(int size);
 // "5 s", "0.25 s"
 std::string in_seconds(std::chrono::milliseconds time);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

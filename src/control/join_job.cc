@@ -12,7 +12,7 @@
 #include "control/meeting.h"
 #include "net/secret.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using std::chrono::milliseconds;
@@ -193,11 +193,11 @@ class Meeter {
 
 std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
                                   Announcement announcement) {
-  if (announcement.text.size() > kMostAnnouncedBytes)
-    announcement.trouble = "rank 0 has " + std::to_string(announcement.text.size()) + " bytes to announce, more than " +
-                           std::to_string(kMostAnnouncedBytes);
+  if (announcement.text.size() > kMaxAnnouncedBytes)
+    announcement.error_text = "rank 0 has " + std::to_string(announcement.text.size()) +
+                              " bytes to announce, more than " + std::to_string(kMaxAnnouncedBytes);
   if (settings.size == 1) {
-    if (!announcement.trouble.empty()) throw join_error(ErrorCode::invalid_argument, 0, 0, announcement.trouble);
+    if (!announcement.error_text.empty()) throw join_error(ErrorCode::invalid_argument, 0, 0, announcement.error_text);
     return std::make_unique<Alone>(std::move(announcement));
   }
   Meeting meeting;
@@ -213,4 +213,4 @@ std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::u
   return join_at(settings, std::move(meeting));
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

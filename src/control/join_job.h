@@ -6,7 +6,7 @@
 
 #include "control/control.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
 // Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
@@ -20,4 +20,4 @@ namespace tutti::runtime {
 std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
                                   Announcement announcement = {});
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

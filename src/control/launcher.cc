@@ -9,7 +9,7 @@
 #include "control/env.h"
 #include "net/socket.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 void tell_launcher(int rank, const std::string& what) noexcept try {
   const char* const name = launcher_name();
@@ -21,10 +21,10 @@ void tell_launcher(int rank, const std::string& what) noexcept try {
   const Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return;
   const std::string report = "rank " + std::to_string(rank) + ": " + what;
-  ::sendto(socket.fd(), report.data(), std::min(report.size(), kMostReportBytes), MSG_DONTWAIT | MSG_NOSIGNAL,
+  ::sendto(socket.fd(), report.data(), std::min(report.size(), kMaxReportBytes), MSG_DONTWAIT | MSG_NOSIGNAL,
            reinterpret_cast<const sockaddr*>(&address),
            static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length));
 } catch (...) {  // no memory for the words: there is nobody else to tell
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -151,4 +151,4 @@ void Link::shake(std::span<const std::byte> bytes) {
   if (on_authenticated) on_authenticated();
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

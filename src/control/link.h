@@ -16,7 +16,7 @@
 #include "net/handshake.h"
 #include "net/socket.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Lives until it is closed: its pending waits own it.
 class Link : public std::enable_shared_from_this<Link> {
@@ -46,8 +46,8 @@ class Link : public std::enable_shared_from_this<Link> {
   bool is_open() const { return descriptor_.is_open(); }
   bool has_connected() const { return connected_; }
   bool is_authenticated() const { return handshake_.done(); }
-  Endpoint own_end() const { return runtime::own_end(fd_); }
-  Endpoint other_end() const { return runtime::other_end(fd_); }
+  Endpoint own_end() const { return internal::own_end(fd_); }
+  Endpoint other_end() const { return internal::other_end(fd_); }
 
  private:
   void give_up_after(Clock::duration limit);
@@ -72,4 +72,4 @@ class Link : public std::enable_shared_from_this<Link> {
   bool waiting_to_write_ = false;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -1,6 +1,6 @@
 #include "control/meeting.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 std::string Meeting::text() const {
   std::string all;
@@ -8,4 +8,4 @@ std::string Meeting::text() const {
   return all;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

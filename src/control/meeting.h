@@ -9,7 +9,7 @@
 #include "control/relay.h"
 #include "net/socket.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Where and how the ranks meet: found out before the control thread starts.
 struct Meeting {
@@ -26,4 +26,4 @@ struct Meeting {
 // Joins the job that meets there; throws as join_job() does.
 std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 
 #include "base/little_endian.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // One function, fields(archive, message), lists the members of each message; Writer and Reader are the two archives.
@@ -171,4 +171,4 @@ std::optional<ControlMessage> FrameReader::next() {
   return message;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -15,7 +15,7 @@
 #include "control/control.h"
 #include "net/secret.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // member -> hub, first: who it is, and the settings that must agree.
 struct Introduction {
@@ -93,4 +93,4 @@ class FrameReader {
 // At most this many bytes of a poison's message travel.
 inline constexpr std::size_t kMaxPoisonText = 4096;
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

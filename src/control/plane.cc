@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "topology/processors.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -20,7 +20,7 @@ Plane::Plane(const Settings& settings, Meeting meeting)
       meeting_(std::move(meeting)),
       work_(io_.get_executor()),
       tick_timer_(io_),
-      reception_(
+      acceptor_(
           io_, settings.connect_timeout, static_cast<std::size_t>(settings.size) + 64,
           {.on_link = [this](const std::shared_ptr<Link>& link) { link_arrived(link); },
            .on_stranger = [this](const std::string& what) { stranger(what); },
@@ -31,11 +31,10 @@ Plane::Plane(const Settings& settings, Meeting meeting)
     hub_ = hub.get();
     uplink_ = std::move(hub);
   } else {
-    uplink_ = std::make_unique<FarHub>(io_, settings_, meeting_, *this);
+    uplink_ = std::make_unique<HubClient>(io_, settings_, meeting_, *this);
   }
   for (Socket& listener : meeting_.listeners)
-    reception_.open(std::move(listener),
-                    {settings_.rank, settings_.size, meeting_.secret, data_key(salt_), true, true});
+    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, meeting_.secret, data_key(salt_), true, true});
 }
 
 Plane::~Plane() { leave(); }
@@ -128,7 +127,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   std::optional<Endpoint> at;
   if (const auto address = address_to_listen_at(own_end)) {
     data_listeners_.push_back(listen_in(*address, settings_.port_first, settings_.port_last));
-    at = runtime::own_end(data_listeners_.back().fd());
+    at = internal::own_end(data_listeners_.back().fd());
   } else if (hub_ && !meeting_.is_local()) {
     at = meeting_.places.front();
   }
@@ -152,7 +151,7 @@ void Plane::joined(const Table& table) {
   announced_ = table.announced;
   seat_.emplace(settings_.rank, settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
   for (Socket& listener : std::exchange(data_listeners_, {}))
-    reception_.open(std::move(listener), {settings_.rank, settings_.size, "", data_key(table.salt), false, true});
+    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, "", data_key(table.salt), false, true});
   salt_ = table.salt;
   join_over_ = true;
   join_result_.set_value();
@@ -246,8 +245,8 @@ void Plane::leave() {
 void Plane::depart() {
   leaving_ = true;
   on_connection_ = nullptr;
-  reception_.close();
+  acceptor_.close();
   uplink_->leave([this] { io_.stop(); });
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "control/reception.h"
+#include "control/acceptor.h"
 #include "control/relay.h"
 #include "control/uplink.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Plane final : public Control, public UplinkUser {
  public:
@@ -79,12 +79,12 @@ class Plane final : public Control, public UplinkUser {
   boost::asio::io_context io_{1};  // destroyed after all that follows
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer tick_timer_;
-  Reception reception_;
+  Acceptor acceptor_;
   Digest salt_{};  // rank 0 draws it
   std::unique_ptr<Uplink> uplink_;
   Hub* hub_ = nullptr;                  // uplink_, on rank 0
   std::vector<Socket> data_listeners_;  // until the join is complete
-  std::optional<Seat> seat_;
+  std::optional<ControlMember> seat_;
   std::vector<Member> members_;
   std::string announced_;
   std::promise<void> join_result_;
@@ -102,4 +102,4 @@ class Plane final : public Control, public UplinkUser {
   std::thread thread_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 
 #include "control/join.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // Whether this process slept (stopped, swapped out, suspended) between two ticks.
@@ -110,10 +110,10 @@ void Relay::tell_others(int rank, const Notice& notice) {
 
 std::vector<Relay::Outgoing> Relay::take_outgoing() { return std::exchange(outgoing_, {}); }
 
-Seat::Seat(int rank, int size, const Pace& pace, Clock::time_point now)
+ControlMember::ControlMember(int rank, int size, const Pace& pace, Clock::time_point now)
     : rank_(rank), pace_(pace), gone_(static_cast<std::size_t>(size), false), heard_(now), last_tick_(now) {}
 
-void Seat::received(const ControlMessage& message, Clock::time_point now) {
+void ControlMember::received(const ControlMessage& message, Clock::time_point now) {
   heard_ = now;
   if (std::holds_alternative<Ping>(message)) {
     outgoing_.emplace_back(Ping{});
@@ -133,7 +133,7 @@ void Seat::received(const ControlMessage& message, Clock::time_point now) {
   }
 }
 
-void Seat::say_farewell(const Farewell& farewell) {
+void ControlMember::say_farewell(const Farewell& farewell) {
   if (hub_is_gone_) {
     notices_.push_back(verdict_on(farewell, farewells_.compare(farewell)));
   } else {
@@ -142,19 +142,19 @@ void Seat::say_farewell(const Farewell& farewell) {
   }
 }
 
-void Seat::hub_is_gone() {
+void ControlMember::hub_is_gone() {
   hub_is_gone_ = true;
   for (const Farewell& said : std::exchange(unheard_, {})) say_farewell(said);
 }
 
-void Seat::closed(const std::string& why) { lose_hub(died(why)); }
+void ControlMember::closed(const std::string& why) { lose_hub(died(why)); }
 
-void Seat::lose_hub(const std::string& why) {
+void ControlMember::lose_hub(const std::string& why) {
   hub_is_gone();
   lost(0, why);
 }
 
-void Seat::lost(int peer, const std::string& why) {
+void ControlMember::lost(int peer, const std::string& why) {
   if (is_gone(peer)) return;
   Notice notice;
   notice.kind = Notice::Kind::lost;
@@ -165,18 +165,18 @@ void Seat::lost(int peer, const std::string& why) {
   notices_.push_back(notice);
 }
 
-void Seat::tick(Clock::time_point now) {
+void ControlMember::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now)) heard_ = now;
   last_tick_ = now;
   if (now - heard_ > pace_.silence) lose_hub(silent_for(pace_.silence));
 }
 
-void Seat::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
+void ControlMember::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
   histories_[communicator] = std::move(history);
 }
 
 // Others may still ask what this rank did there.
-void Seat::unpublish(std::uint64_t communicator) {
+void ControlMember::unpublish(std::uint64_t communicator) {
   const auto found = histories_.find(communicator);
   if (found == histories_.end()) return;
   left_.emplace_front(*found);
@@ -184,7 +184,7 @@ void Seat::unpublish(std::uint64_t communicator) {
   histories_.erase(found);
 }
 
-void Seat::answer(const Probe& probe) {
+void ControlMember::answer(const Probe& probe) {
   Answer reply;
   reply.to = probe.from;
   reply.notice.kind = Notice::Kind::answer;
@@ -202,7 +202,7 @@ void Seat::answer(const Probe& probe) {
   outgoing_.emplace_back(reply);
 }
 
-std::vector<Notice> Seat::take_notices() { return std::exchange(notices_, {}); }
-std::vector<ControlMessage> Seat::take_outgoing() { return std::exchange(outgoing_, {}); }
+std::vector<Notice> ControlMember::take_notices() { return std::exchange(notices_, {}); }
+std::vector<ControlMessage> ControlMember::take_outgoing() { return std::exchange(outgoing_, {}); }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -1,5 +1,5 @@
-// The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a Seat
-// every rank's (rank 0 has both). Times are told to them, messages come out of them.
+// The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a
+// ControlMember every rank's (rank 0 has both). Times are told to them, messages come out of them.
 //
 // Who is gone: a closed connection without a goodbye is a death, at once. Silence takes longer: every second the hub
 // pings and a seat answers; nothing heard for `silence` (three times the connect timeout) is a death too. It is the
@@ -18,7 +18,7 @@
 #include "control/farewells.h"
 #include "control/message.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 using Clock = std::chrono::steady_clock;
 
@@ -57,9 +57,9 @@ class Relay {
   std::vector<Outgoing> outgoing_;
 };
 
-class Seat {
+class ControlMember {
  public:
-  Seat(int rank, int size, const Pace& pace, Clock::time_point now);
+  ControlMember(int rank, int size, const Pace& pace, Clock::time_point now);
 
   void received(const ControlMessage& message, Clock::time_point now);
   void closed(const std::string& why);  // the connection to the hub
@@ -95,4 +95,4 @@ class Seat {
   std::vector<ControlMessage> outgoing_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -33,7 +33,7 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
-std::uint32_t runtime::count_join(Store& store, int rank) {
+std::uint32_t internal::count_join(Store& store, int rank) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   return ++store.joins_[rank];

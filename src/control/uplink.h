@@ -1,5 +1,5 @@
 // A rank's way to the hub: rank 0 has the hub itself (Hub), every other rank a connection to it (Uplink to a far hub:
-// FarHub). Sockets and timers around the state machines of join.h and relay.h. All on the control thread.
+// HubClient). Sockets and timers around the state machines of join.h and relay.h. All on the control thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,7 +16,7 @@
 #include "control/meeting.h"
 #include "control/relay.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // What an Uplink asks of, and tells, the rank that it belongs to.
 class UplinkUser {
@@ -83,9 +83,9 @@ class Hub final : public Uplink {
   Clock::duration warn_after_;
 };
 
-class FarHub final : public Uplink {
+class HubClient final : public Uplink {
  public:
-  FarHub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user);
+  HubClient(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user);
 
   void start() override;
   void send(const ControlMessage& message) override;
@@ -120,4 +120,4 @@ class FarHub final : public Uplink {
   Clock::duration warn_after_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "transport/registry.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 std::string problem_of(const Settings& s) {
@@ -32,4 +32,4 @@ void validate(const Settings& settings) {
   if (!settings.interface.empty()) find_interface(settings.interface);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -3,10 +3,10 @@
 
 #include "tutti/settings.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Throws Error{invalid_argument} that says which setting is wrong and what it should be. Also Error{system} where this
 // host has no such interface. A rank that is too high is not found here: rank 0 finds it, and tells all ranks.
 void validate(const Settings& settings);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -17,7 +17,7 @@
 #define TUTTI_KEEP_LOOP
 #endif
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 struct alignas(16) Cell {
   std::uint32_t word[4];
@@ -94,4 +94,4 @@ TUTTI_HOST_DEVICE constexpr Cell piece_of(const Cell& cell, int i) {
   }
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

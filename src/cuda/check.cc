@@ -6,7 +6,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 std::string about_the_driver() {
@@ -63,4 +63,4 @@ void fail(cudaError_t error, const char* file, int line) {
               fmt::format("CUDA: {}; at {}:{}", describe(error), path.substr(path.rfind('/') + 1), line));
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

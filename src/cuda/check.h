@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // What failed, in words, and what to do about it.
 std::string describe(cudaError_t error);
@@ -19,4 +19,4 @@ inline void check(cudaError_t error, const char* file = __builtin_FILE(), int li
   if (error != cudaSuccess) fail(error, file, line);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

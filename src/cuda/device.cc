@@ -6,7 +6,7 @@
 
 #include "cuda/check.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 // Machine code or PTX: what the oldest architecture that was built for can run, later ones can.
@@ -44,4 +44,4 @@ Devices find_devices() {
   return found;
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

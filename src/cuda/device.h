@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 struct Device {
   int index;         // as cudaSetDevice() takes it
@@ -26,4 +26,4 @@ struct Devices {
 // but makes no context on a device. Without the toolkit at build time, that is the reason.
 Devices find_devices();
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 // function = that of the library; whether there is one.
@@ -34,4 +34,4 @@ const Driver* driver() {
   return found ? &*found : nullptr;
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

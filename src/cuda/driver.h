@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 struct Driver {
   decltype(&cuPointerGetAttributes) pointer_get_attributes;
@@ -16,4 +16,4 @@ struct Driver {
 // nullptr where no driver is installed. Thread-safe; the first call loads libcuda.so.1, but starts nothing in it.
 const Driver* driver();
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -3,7 +3,7 @@
 
 #include "cuda/cell.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // How elements lie in cells. 16-bit floats that meet partial results (mixed) go four at a time: 8 bytes of elements
 // beside 16 bytes of float32.
@@ -139,4 +139,4 @@ TUTTI_HOST_DEVICE constexpr Values<F> tree(const Batch& batch, int size) {
   }
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -4,7 +4,7 @@
 #include "cuda/kernels.h"
 #include "cuda/thread.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 template <int kBytes>
 using WordOf =
@@ -54,15 +54,15 @@ struct DeviceLane {
 // way, one of group_kernel up to 8; some 50 to 60 registers leave room for 1024 threads, that is 64 KiB (two sources:
 // 128) for each multiprocessor, where the latency of an H100's memory asks for about 32.
 template <class F>
-__global__ void __launch_bounds__(kMostThreads) pair_kernel(const __grid_constant__ FewTask task) {
+__global__ void __launch_bounds__(kMaxThreads) pair_kernel(const __grid_constant__ FewTask task) {
   run_group<F, 2, kPairCells>(task, DeviceLane());
 }
 template <class F>
-__global__ void __launch_bounds__(kMostThreads) group_kernel(const __grid_constant__ FewTask task) {
+__global__ void __launch_bounds__(kMaxThreads) group_kernel(const __grid_constant__ FewTask task) {
   run_group<F, kBatch, 1>(task, DeviceLane());
 }
 template <class F>
-__global__ void __launch_bounds__(kMostThreads) tree_kernel(const __grid_constant__ ManyTask task) {
+__global__ void __launch_bounds__(kMaxThreads) tree_kernel(const __grid_constant__ ManyTask task) {
   run_groups<F>(task, DeviceLane());
 }
 
@@ -79,4 +79,4 @@ struct KernelOf {
   }
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -1,6 +1,6 @@
 #include "cuda/kernel.cuh"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 const void* bfloat16_kernel(const KernelName& name) {
   const KernelOf kernel{name.shape};
@@ -8,4 +8,4 @@ const void* bfloat16_kernel(const KernelName& name) {
                     : with_floating_form<bfloat16>(name.op, kernel);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -1,10 +1,10 @@
 #include "cuda/kernel.cuh"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 const void* float16_kernel(const KernelName& name) {
   const KernelOf kernel{name.shape};
   return name.mixed ? with_floating_form<float16, true>(name.op, kernel) : with_floating_form<float16>(name.op, kernel);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -1,7 +1,7 @@
 #include "cuda/kernel.cuh"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 const void* float32_kernel(const KernelName& name) { return with_floating_form<float>(name.op, KernelOf{name.shape}); }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -3,10 +3,10 @@
 
 #include "cuda/plan.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
-inline constexpr unsigned kMostThreads = 256;  // of a block
-inline constexpr int kPairCells = 4;           // that a thread of Shape::pair has in flight
+inline constexpr unsigned kMaxThreads = 256;  // of a block
+inline constexpr int kPairCells = 4;          // that a thread of Shape::pair has in flight
 
 // What cudaLaunchKernel() takes; name.dtype must be of the family. Shape::tree has one parameter, a ManyTask, the
 // others a FewTask.
@@ -18,4 +18,4 @@ const void* int8_kernel(const KernelName& name);  // and uint8; so the next two
 const void* int32_kernel(const KernelName& name);
 const void* int64_kernel(const KernelName& name);
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -6,7 +6,7 @@
 
 #include "cuda/check.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 // 0 where the driver does not say.
@@ -40,4 +40,4 @@ Versions versions() {
   return {is_there ? version_text(driver) : "", version_text(CUDART_VERSION)};
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -6,7 +6,7 @@
 
 #include "cuda/device.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // Between two GPUs of this process.
 struct Link {
@@ -27,4 +27,4 @@ struct Versions {
 };
 Versions versions();  // throws nothing; starts nothing in the driver
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

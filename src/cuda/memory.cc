@@ -7,7 +7,7 @@
 #include "cuda/on_device.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 bool is_possible() { return driver() != nullptr; }
 
@@ -65,4 +65,4 @@ Pinned::~Pinned() {
   cudaHostUnregister(data_);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

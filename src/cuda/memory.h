@@ -5,7 +5,7 @@
 
 #include "tutti/types.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 struct Location {
   MemoryKind kind = MemoryKind::host;
@@ -68,4 +68,4 @@ class Pinned {
   std::byte* data_;
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -5,7 +5,7 @@
 #include "cuda/check.h"
 #include "cuda/driver.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 // Asking an event how it stands, or pinning memory, ends a capture that another thread has under way, unless the thread
@@ -44,4 +44,4 @@ OnDevice::~OnDevice() {
   cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

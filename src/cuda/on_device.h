@@ -5,7 +5,7 @@
 
 struct CUctx_st;  // CUDA's
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // The calling thread's, as cudaGetDevice() has it.
 int current_device();
@@ -28,4 +28,4 @@ class OnDevice {
   int capture_mode_ = 0;
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -7,7 +7,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 constexpr std::uint8_t kSizes[] = {8, 7, 6, 5, 4, 3, 2};
@@ -154,4 +154,4 @@ Task Plan::task() const {
 template FewTask Plan::task<FewTask>() const;
 template ManyTask Plan::task<ManyTask>() const;
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

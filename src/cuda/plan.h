@@ -11,7 +11,7 @@
 #include "reduce/operands.h"
 #include "reduce/tree.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // What one call of reduce() can take.
 inline constexpr std::size_t kMaxSources = 1024, kMaxTargets = 64;
@@ -73,4 +73,4 @@ class Plan {
   std::size_t waiting_cells_;
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

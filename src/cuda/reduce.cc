@@ -8,7 +8,7 @@
 #include "cuda/check.h"
 #include "cuda/kernels.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 const void* kernel_of(const KernelName& name) {
@@ -50,7 +50,7 @@ void launch(const Plan& plan, Stream stream) {
   // What every device gives a block without being asked.
   constexpr std::size_t kSharedBytes = 48 << 10;
   const std::size_t waiting_bytes = plan.waiting_cells() * sizeof(Cell);
-  std::size_t threads = kMostThreads;
+  std::size_t threads = kMaxThreads;
   while (threads * waiting_bytes > kSharedBytes) threads /= 2;
   void* parameters[] = {&task};
   check(cudaLaunchKernel(kernel_of(name), dim3(static_cast<unsigned>(blocks_for(task.items, threads, name.shape))),
@@ -67,4 +67,4 @@ void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::
   }
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -4,7 +4,7 @@
 
 #include "cuda/check.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 Stopwatch::Stopwatch(int device) : device_(device) {
   const OnDevice here(device);
@@ -35,4 +35,4 @@ double Stopwatch::us() const {
   return 1e3 * static_cast<double>(ms);
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

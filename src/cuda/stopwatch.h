@@ -4,7 +4,7 @@
 
 #include "cuda/stream.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 // Two points in a stream of `device`. What CUDA refuses is Error{system}.
 class Stopwatch {
@@ -26,4 +26,4 @@ class Stopwatch {
   CUevent_st *begin_ = nullptr, *end_ = nullptr;
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -10,7 +10,7 @@
 #include "cuda/driver.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 void check_driver(CUresult result, const char* what) {
@@ -151,4 +151,4 @@ void Semaphore::hold(Stream stream, std::uint32_t number) const {
       "holding a stream");
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

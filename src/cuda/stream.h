@@ -14,7 +14,7 @@
 struct CUstream_st;  // CUDA's; a cudaStream_t points to one
 struct CUevent_st;
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 using Stream = CUstream_st*;  // nullptr: the current device's default stream
 
@@ -100,4 +100,4 @@ class Semaphore {
   std::uint32_t* word_ = nullptr;
 };
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -6,7 +6,7 @@
 
 #include "reduce/element.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 template <std::size_t kWords>
 TUTTI_HOST_DEVICE constexpr bool is_set(const std::uint32_t (&bits)[kWords], int i) {
@@ -54,4 +54,4 @@ using FewTask = Task<kBatch, 8>;
 using ManyTask = Task<1024, 64>;
 static_assert(sizeof(ManyTask) <= 32764, "the parameters of a kernel, from compute capability 7.0 and CUDA 12.1 on");
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

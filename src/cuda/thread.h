@@ -20,7 +20,7 @@
 #include "cuda/form.h"
 #include "cuda/task.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 
 template <std::uint32_t kMultiple>
 TUTTI_HOST_DEVICE std::uint32_t bytes_past(const void* address) {
@@ -235,4 +235,4 @@ TUTTI_HOST_DEVICE void run_groups(const Task& task, const Lane& lane) {
   }
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -9,7 +9,7 @@
 #include "cuda/stream.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 constexpr const char* kReason =
@@ -73,4 +73,4 @@ bool Semaphore::has(std::uint32_t) const { refuse(); }
 void Semaphore::signal(std::uint32_t, Stream) { refuse(); }
 void Semaphore::hold(Stream, std::uint32_t) const { refuse(); }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // look(): nothing to work on yet.
@@ -177,4 +177,4 @@ void Operation::help() {
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "transport/transport.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // A communicator's end of the path to one peer, with what has been exchanged over it by completed operations.
 struct PeerLink {
@@ -91,4 +91,4 @@ class Operation {
   std::uint64_t moves_ = 0;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "executor/plan_fusing.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
@@ -238,4 +238,4 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   return plan;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

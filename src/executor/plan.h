@@ -16,7 +16,7 @@
 #include "transport/transport.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // How the elements of a call are cut under `schedule`: the executor and the benchmark's check both ask here. Slice and
 // chunk boundaries fall on cache lines where the collective leaves them free.
@@ -70,4 +70,4 @@ struct Cut {
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
                                 int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes, const Cut& cut = {});
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

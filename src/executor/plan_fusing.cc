@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 bool is_wait(const PlanStep& step) { return std::holds_alternative<WaitStep>(step); }
@@ -72,4 +72,4 @@ void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sour
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

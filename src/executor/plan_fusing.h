@@ -6,7 +6,7 @@
 
 #include "executor/plan_step.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // A reduce whose result is sent by the steps right behind it may write to those peers at once. So may a copy whose
 // source they send. Sets `pushes`, `sends_source` and `fused`.
@@ -18,4 +18,4 @@ void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sourc
 // Marks what is written and not read again: it need not push other things out of the cache. After mark_fusible().
 void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sources);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

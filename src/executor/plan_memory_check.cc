@@ -8,7 +8,7 @@
 #include "schedule/text.h"
 #include "schedule/verify_form.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // The first that two share, or overlap in.
@@ -91,4 +91,4 @@ void MemoryCheck::check_whole_message() const {
           fmt::format("row {} of the message has {} bytes, and its chunks {}", row, row_bytes_, held[row])};
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "executor/plan.h"
 #include "schedule/schedule.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Of one part of a call. Throws Refutation.
 class MemoryCheck {
@@ -44,4 +44,4 @@ class MemoryCheck {
   std::map<Chunk, Bytes> scratch_;       // of the plan, by row and chunk
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "schedule/verify.h"
 #include "schedule/verify_form.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // One rank's plan against its schedule.
@@ -201,4 +201,4 @@ Proof prove_plans(std::span<const Plan* const> plans, std::span<const Schedule> 
   return proof;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

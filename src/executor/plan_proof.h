@@ -8,7 +8,7 @@
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // plans[r] is rank r's, made of schedules[r]; packed: as their Cut says. Proves of every part of the call, as Operation
 // runs it:
@@ -22,4 +22,4 @@ namespace tutti::runtime {
 Proof prove_plans(std::span<const Plan* const> plans, std::span<const Schedule> schedules, const Layout& layout,
                   const Goal& goal, bool packed = false);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

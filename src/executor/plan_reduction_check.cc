@@ -5,14 +5,14 @@
 #include "schedule/verify_form.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // Some vectors of every instruction set, and a rest.
 constexpr std::size_t kCount = 99;
 constexpr std::size_t kBegins = 157;  // where sources may begin
 constexpr std::size_t kStride = 31;   // from one source to the next
-constexpr std::size_t kMostBytes = 8;
+constexpr std::size_t kMaxBytes = 8;
 
 // A number in [1, 2) with a full mantissa, so that a sum shows its order; of integers, any.
 std::uint64_t number_of(DType dtype, std::size_t bytes, std::uint64_t bits) {
@@ -59,7 +59,7 @@ void ReductionCheck::check(const ReduceStep& step, std::size_t reduction, bool f
   for (const PlanSource& source : plan_.sources_of(step))
     sources.push_back({numbers(source, sources.size()), source.joins, source.partial});
   const ReduceSpec spec{.dtype = plan_.call.dtype, .op = plan_.call.op, .finish = finish, .leaves = leaves_};
-  std::vector<std::byte> expected(kCount * kMostBytes), found(kCount * kMostBytes);
+  std::vector<std::byte> expected(kCount * kMaxBytes), found(kCount * kMaxBytes);
   const ReduceTarget wanted{expected.data(), partial}, made{found.data(), partial};
   const FloatEnvironment environment;
   reduce(spec, sources, {&wanted, 1}, kCount);
@@ -73,4 +73,4 @@ void ReductionCheck::check(const ReduceStep& step) const {
     check(step, step.reduction + 1, true, std::get<ReduceStep>(plan_.steps[step.finisher]).partial);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

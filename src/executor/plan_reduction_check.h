@@ -8,7 +8,7 @@
 #include "executor/plan.h"
 #include "reduce/reduce.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class ReductionCheck {
  public:
@@ -27,4 +27,4 @@ class ReductionCheck {
   std::vector<std::byte> elements_, partials_;  // sources of each form begin anywhere in them
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 
 #include "schedule/schedule.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Memory from `offset` bytes behind the beginning of a space.
 struct Place {
@@ -76,4 +76,4 @@ struct PlanSource {
   Place from() const { return {space, offset}; }
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 [[noreturn]] void fail(std::size_t bytes) {
@@ -42,4 +42,4 @@ SymmetricMemory::~SymmetricMemory() {
   if (reachable_ == nullptr) ::munmap(data_, whole_pages(bytes_));
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class SymmetricMemory {
  public:
@@ -31,4 +31,4 @@ class SymmetricMemory {
   const int process_;  // a forked child must not give back what is its parent's
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-namespace tutti {
+namespace tutti::internal {
 
 std::uint64_t available_memory_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -15,4 +15,4 @@ std::uint64_t available_memory_bytes() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

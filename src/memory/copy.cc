@@ -9,7 +9,7 @@
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti {
+namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -44,7 +44,7 @@ std::size_t copy_here(std::uint8_t* to, const std::uint8_t* from, std::size_t by
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tutti
+}  // namespace tutti::internal
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -54,7 +54,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "memory/copy.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 HWY_EXPORT(copy_here);
@@ -76,5 +76,5 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool pa
   if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal
 #endif

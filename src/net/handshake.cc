@@ -7,7 +7,7 @@
 
 #include "base/little_endian.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x49545554;
@@ -73,9 +73,9 @@ Handshake Handshake::connecting(const Opening& opening, std::string key, const D
   return h;
 }
 
-Handshake Handshake::accepting(Door door, const Digest& nonce) {
+Handshake Handshake::accepting(AcceptPolicy policy, const Digest& nonce) {
   Handshake h;
-  h.door_ = std::move(door);
+  h.policy_ = std::move(policy);
   h.nonce_ = nonce;
   h.expect(Stage::hello);
   return h;
@@ -120,12 +120,12 @@ void Handshake::on_hello() {
   opening_ = theirs.opening;
   // The answer to another version holds nothing but ours.
   challenge_ =
-      Greeting{kVersion, {opening_.purpose, door_.rank, opening_.from, opening_.communicator}, nonce_}.encode();
+      Greeting{kVersion, {opening_.purpose, policy_.rank, opening_.from, opening_.communicator}, nonce_}.encode();
   say(challenge_);
   if (theirs.version != kVersion) return fail(Failure::version, version_words(theirs.version));
   if (opening_.purpose != Purpose::control && opening_.purpose != Purpose::data)
     return fail(Failure::not_tutti, "it asks for a connection of an unknown kind");
-  key_ = opening_.purpose == Purpose::control ? door_.control_key : door_.data_key;
+  key_ = opening_.purpose == Purpose::control ? policy_.control_key : policy_.data_key;
   expect(Stage::proof);
 }
 
@@ -149,14 +149,14 @@ void Handshake::on_proof() {
   std::copy_n(in_.begin(), theirs.size(), theirs.begin());
   const bool proven = equal_in_constant_time(theirs, proof_of(kConnects));
   const bool control = opening_.purpose == Purpose::control;
-  const bool wanted_here =
-      control ? door_.takes_control : door_.takes_data && opening_.from > door_.rank && opening_.from < door_.size;
+  const bool wanted_here = control ? policy_.takes_control
+                                   : policy_.takes_data && opening_.from > policy_.rank && opening_.from < policy_.size;
   const std::string who = "rank " + std::to_string(opening_.from);
-  const Failure verdict = !proven                     ? Failure::wrong_secret
-                          : opening_.to != door_.rank ? Failure::wrong_rank
-                          : !wanted_here              ? Failure::not_wanted
-                          : !door_.has_room           ? Failure::no_room
-                                                      : Failure::none;
+  const Failure verdict = !proven                       ? Failure::wrong_secret
+                          : opening_.to != policy_.rank ? Failure::wrong_rank
+                          : !wanted_here                ? Failure::not_wanted
+                          : !policy_.has_room           ? Failure::no_room
+                                                        : Failure::none;
   pass_verdict(verdict);
   switch (verdict) {
     case Failure::none: return expect(Stage::over);
@@ -205,4 +205,4 @@ Digest Handshake::proof_of(std::string_view label) const {
   return hmac_sha256(key_, said);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

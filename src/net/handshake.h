@@ -30,7 +30,7 @@
 
 #include "net/secret.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Handshake {
  public:
@@ -57,7 +57,7 @@ class Handshake {
 
   // What an accepting end lets in: control connections from anyone who holds the key where it is the hub, and data
   // connections from the ranks above its own.
-  struct Door {
+  struct AcceptPolicy {
     int rank = 0;
     int size = 1;
     std::string control_key;
@@ -69,7 +69,7 @@ class Handshake {
 
   // `nonce` must be random (random_digest) except in tests.
   static Handshake connecting(const Opening& opening, std::string key, const Digest& nonce);
-  static Handshake accepting(Door door, const Digest& nonce);
+  static Handshake accepting(AcceptPolicy policy, const Digest& nonce);
 
   // The bytes of the other end that this end still waits for; never read more, what follows belongs to whoever uses the
   // connection next. 0: it is over.
@@ -104,7 +104,7 @@ class Handshake {
   std::size_t wanted_ = 0;
   bool heard_ = false;
   Opening opening_;
-  Door door_;
+  AcceptPolicy policy_;
   std::string key_;
   Digest nonce_{};
   std::vector<std::byte> in_, out_, hello_, challenge_;
@@ -112,4 +112,4 @@ class Handshake {
   std::string reason_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -18,7 +18,7 @@
 #include "base/descriptor.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 std::vector<Endpoint> numeric_or_named(const std::string& host, std::uint16_t port, int flags, int& status) {
@@ -73,8 +73,8 @@ Endpoint::Endpoint(const sockaddr* address, socklen_t bytes) : bytes_(bytes) {
 Endpoint Endpoint::local(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  static_assert(kMostLocalName == sizeof address.sun_path - 1);
-  if (name.size() > kMostLocalName)
+  static_assert(kMaxLocalName == sizeof address.sun_path - 1);
+  if (name.size() > kMaxLocalName)
     throw Error(ErrorCode::invalid_argument, "the local socket name " + name + " is too long");
   std::memcpy(address.sun_path + 1, name.data(), name.size());  // sun_path[0] == 0: abstract
   return {reinterpret_cast<sockaddr*>(&address),
@@ -210,4 +210,4 @@ std::string host_id() {
   return boot_id + "/" + std::to_string(net_namespace.st_ino);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Where to listen or connect: IPv4, IPv6, or an abstract Unix socket of this host.
 class Endpoint {
@@ -17,8 +17,8 @@ class Endpoint {
   Endpoint() = default;
   Endpoint(const sockaddr* address, socklen_t bytes);
 
-  static constexpr std::size_t kMostLocalName = 107;
-  static Endpoint local(const std::string& name);  // abstract: without the leading NUL, at most kMostLocalName bytes
+  static constexpr std::size_t kMaxLocalName = 107;
+  static Endpoint local(const std::string& name);  // abstract: without the leading NUL, at most kMaxLocalName bytes
   static std::optional<Endpoint> parse(const std::string& numeric_address, std::uint16_t port);
 
   const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -65,4 +65,4 @@ std::string without_brackets(const std::string& address);
 // Equal for two processes exactly when they may share memory and abstract sockets: boot id and network namespace.
 std::string host_id();
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 Digest hmac_sha256(std::string_view key, std::span<const std::byte> message) {
   const std::unique_ptr<EVP_MAC, decltype(&EVP_MAC_free)> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr), &EVP_MAC_free);
@@ -52,4 +52,4 @@ std::string to_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 using Digest = std::array<std::byte, 32>;
 
@@ -27,4 +27,4 @@ inline std::string_view as_key(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

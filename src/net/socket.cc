@@ -9,7 +9,7 @@
 #include "base/descriptor.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel clips it to net.core.somaxconn
@@ -104,4 +104,4 @@ bool is_same_user(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) == 0 && credentials.uid == ::geteuid();
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

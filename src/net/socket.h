@@ -8,7 +8,7 @@
 
 #include "net/network.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Socket {
  public:
@@ -47,4 +47,4 @@ Endpoint own_end(int fd);    // getsockname
 Endpoint other_end(int fd);  // getpeername
 bool is_same_user(int fd);   // whether the kernel says that the other end of a local socket runs as our user
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -19,7 +19,7 @@
 #define TUTTI_HOST_DEVICE
 #endif
 
-namespace tutti {
+namespace tutti::internal {
 
 template <class T>
 concept HalfFloat = std::same_as<T, float16> || std::same_as<T, bfloat16>;
@@ -137,4 +137,4 @@ TUTTI_HOST_DEVICE constexpr A average(A sum, std::uint32_t leaves) {
   return sum / static_cast<A>(leaves);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include <cfenv>
 #endif
 
-namespace tutti {
+namespace tutti::internal {
 
 class FloatEnvironment {
  public:
@@ -40,4 +40,4 @@ class FloatEnvironment {
   const std::uint32_t before_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

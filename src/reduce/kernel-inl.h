@@ -18,7 +18,7 @@
 #include "reduce/kernel.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti {
+namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -349,7 +349,7 @@ Kernel kernel_of(Op op) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tutti
+}  // namespace tutti::internal
 HWY_AFTER_NAMESPACE();
 
 #endif

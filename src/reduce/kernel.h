@@ -4,7 +4,7 @@
 
 #include "reduce/scalar.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 using Kernel = void (*)(const Task& task);
 
@@ -14,4 +14,4 @@ Kernel float_kernel(DType dtype, Op op);  // float32, float64
 Kernel half_kernel(DType dtype, Op op);   // float16, bfloat16
 Kernel integer_kernel(DType dtype, Op op);
 
-}  // namespace tutti
+}  // namespace tutti::internal

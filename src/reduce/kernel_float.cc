@@ -6,7 +6,7 @@
 #include "reduce/kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti {
+namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 Kernel float_kernel_here(DType dtype, Op op) {
@@ -14,12 +14,12 @@ Kernel float_kernel_here(DType dtype, Op op) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tutti
+}  // namespace tutti::internal
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti {
+namespace tutti::internal {
 HWY_EXPORT(float_kernel_here);
 Kernel float_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op); }
-}  // namespace tutti
+}  // namespace tutti::internal
 #endif

@@ -8,7 +8,7 @@
 #include "reduce/kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti {
+namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 template <class T, bool kWhole>
@@ -142,12 +142,12 @@ Kernel half_kernel_here(DType dtype, Op op) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tutti
+}  // namespace tutti::internal
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti {
+namespace tutti::internal {
 HWY_EXPORT(half_kernel_here);
 Kernel half_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(half_kernel_here)(dtype, op); }
-}  // namespace tutti
+}  // namespace tutti::internal
 #endif

@@ -6,7 +6,7 @@
 #include "reduce/kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti {
+namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 // Sums and products of signed integers are those of unsigned ones.
@@ -27,12 +27,12 @@ Kernel integer_kernel_here(DType dtype, Op op) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tutti
+}  // namespace tutti::internal
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti {
+namespace tutti::internal {
 HWY_EXPORT(integer_kernel_here);
 Kernel integer_kernel(DType dtype, Op op) { return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op); }
-}  // namespace tutti
+}  // namespace tutti::internal
 #endif

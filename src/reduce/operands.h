@@ -6,7 +6,7 @@
 
 #include "tutti/types.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Elements of the element type, or (partial) of the accumulation type: float32 for 16-bit floats, else the same.
 // `joins` gives the tree in postfix: push the source, then `joins` times replace the two topmost by a op b (a below).
@@ -31,4 +31,4 @@ struct ReduceSpec {
   bool stream = false;  // non-temporal stores: for results that will not be read again from this core's cache
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include "reduce/reduction.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
@@ -98,4 +98,4 @@ void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::
   Reduction(spec, sources).run(sources, targets, count, spec.stream);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

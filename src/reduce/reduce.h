@@ -7,7 +7,7 @@
 #include "reduce/float_environment.h"
 #include "reduce/operands.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // targets[j][0, count) = the combination of sources[i][0, count), for all j; any alignment of the element's own size.
 // A target may be the same memory as a source of the same element size; otherwise nothing may overlap.
@@ -16,4 +16,4 @@ namespace tutti {
 void reduce(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets,
             std::size_t count);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "reduce/scalar.h"
 #include "reduce/tree.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Reduction {
  public:
@@ -34,4 +34,4 @@ class Reduction {
   std::uint32_t leaves_;  // to divide by; 0: nothing is divided
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 #include "reduce/scalar.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // One source, not finished: bits stay as they are where the target has the source's own form.
@@ -58,4 +58,4 @@ void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sour
   }
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,10 +3,10 @@
 
 #include "reduce/reduce.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // As reduce(), bit for bit; spec.stream has no effect.
 void reduce_reference(const ReduceSpec& spec, std::span<const ReduceSource> sources,
                       std::span<const ReduceTarget> targets, std::size_t count);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 #include "reduce/operands.h"
 #include "reduce/tree.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // What a kernel is given: the call, checked. `leaves` divides the result; 0 means that nothing does.
 struct Task {
@@ -72,4 +72,4 @@ void reduce_elements(const Task& task, std::size_t begin, std::size_t end) {
   }
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

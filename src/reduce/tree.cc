@@ -6,7 +6,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // In a canonical tree over n sources, source i < n - 1 is followed by as many joins as i + 1 has trailing zeros, the
@@ -75,4 +75,4 @@ void Groups::add(const SourceGroup& group) {
   ++size_;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

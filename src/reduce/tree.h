@@ -8,7 +8,7 @@
 
 #include "reduce/operands.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Partial results that may exist between two sources. The canonical tree over L leaves needs log2(L) of them.
 inline constexpr std::size_t kMaxDepth = 32;
@@ -50,4 +50,4 @@ class Groups {
   std::size_t size_ = 0;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

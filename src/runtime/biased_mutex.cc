@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr int kYieldsBeforeSleep = 100;
@@ -50,4 +50,4 @@ bool BiasedMutex::try_lock_shared() {
   return false;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

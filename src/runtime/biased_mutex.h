@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class BiasedMutex {
  public:
@@ -58,4 +58,4 @@ class BiasedMutex {
   std::mutex mutex_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

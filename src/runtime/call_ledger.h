@@ -7,7 +7,7 @@
 #include "control/control.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Numbers the calls, and keeps account of them: for the peers that ask what this rank is doing (CallHistory, which the
 // control thread reads), and for the account that the rank gives when it leaves. Calls of one kind in a row count by
@@ -39,4 +39,4 @@ class CallLedger {
   std::uint64_t digest_ = 0;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

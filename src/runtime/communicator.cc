@@ -1,4 +1,4 @@
-// The public face: arguments in, runtime::Group behind.
+// The public face: arguments in, internal::Group behind.
 #include "tutti/communicator.h"
 
 #include <exception>
@@ -12,9 +12,9 @@
 
 namespace tutti {
 
-using runtime::Ask;
-using runtime::Group;
-using runtime::Job;
+using internal::CallSpec;
+using internal::Group;
+using internal::Job;
 
 namespace {
 
@@ -24,7 +24,7 @@ std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
   std::vector<int> members(job->size());
   for (int r = 0; r < job->size(); ++r) members[r] = r;
   const int rank = job->rank();
-  return Group::make(std::move(job), kWorld, runtime::Members(std::move(members), rank));
+  return Group::make(std::move(job), kWorld, internal::Members(std::move(members), rank));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
 // ---------------------------------------------------------------------------------------------------------
 
 Work::Work() = default;
-Work::Work(std::shared_ptr<runtime::Request> request) : request_(std::move(request)) {}
+Work::Work(std::shared_ptr<internal::Request> request) : request_(std::move(request)) {}
 Work::Work(Work&&) noexcept = default;
 Work& Work::operator=(Work&& other) noexcept {
   { const Work before = std::move(*this); }  // waits for what was here
@@ -97,8 +97,8 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
     throw Error(ErrorCode::invalid_argument,
                 "run_threads: " + std::to_string(ranks) + " ranks; there must be at least one");
   const auto store = make_memory_store();
-  const auto place = std::make_shared<runtime::MeetingPlace>();
-  const auto hub = transport == "inproc" ? std::make_shared<inproc::Hub>() : nullptr;
+  const auto rendezvous = std::make_shared<internal::DeviceRendezvous>();
+  const auto hub = transport == "inproc" ? std::make_shared<internal::inproc::Hub>() : nullptr;
   std::mutex mutex;
   std::exception_ptr first;
   const auto run = [&](int rank) {
@@ -107,7 +107,7 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
       settings.rank = rank;
       settings.size = ranks;
       settings.transport = hub != nullptr ? "auto" : transport;
-      Communicator world(make_world(Job::join(settings, store.get(), hub, place)));
+      Communicator world(make_world(Job::join(settings, store.get(), hub, rendezvous)));
       try {
         body(world);
       } catch (...) {
@@ -142,7 +142,7 @@ void Communicator::run_threads(int ranks, const std::function<void(Communicator&
 int Communicator::rank() const { return group_->rank(); }
 int Communicator::size() const { return group_->size(); }
 
-Communicator Communicator::split(int color, int key) { return Communicator(runtime::split(*group_, color, key)); }
+Communicator Communicator::split(int color, int key) { return Communicator(internal::split(*group_, color, key)); }
 
 Registration Communicator::register_memory(void* data, std::size_t bytes) {
   group_->job().engine().refuse_if_forked();
@@ -153,7 +153,7 @@ Registration Communicator::register_memory(void* data, std::size_t bytes) {
 
 Memory Communicator::allocate(std::size_t bytes) {
   Memory memory;
-  memory.owner_ = runtime::allocate(*group_, bytes);
+  memory.owner_ = internal::allocate(*group_, bytes);
   memory.data_ = memory.owner_->data();
   memory.bytes_ = bytes;
   return memory;
@@ -168,14 +168,14 @@ Algorithm Communicator::choose(Collective collective, std::size_t count, DType d
   return group_->choose(collective, count, dtype, order);
 }
 
-std::string Communicator::table() const { return runtime::to_text(group_->job().table()); }
+std::string Communicator::table() const { return internal::to_text(group_->job().table()); }
 
 // --- collectives
 // ------------------------------------------------------------------------------------------------------------
 
 namespace {
 
-Ask ask(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) {
+CallSpec spec(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) {
   return {.collective = collective,
           .dtype = dtype,
           .op = op,
@@ -189,42 +189,42 @@ Ask ask(Collective collective, std::size_t count, DType dtype, Op op, int root, 
 
 void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  group_->run(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream);
 }
 void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream);
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream);
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream);
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream);
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
+  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
 }
 
 Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                     const CallOptions& options) {
-  return Work(group_->start(ask(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream));
 }
 Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(ask(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(ask(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
   return Work(
-      group_->start(ask(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream));
+      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(
-      group_->start(ask(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream));
+      group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream));
 }
 
 }  // namespace tutti

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Counts of two threads say nothing about each other. Of one thread, those from before this wait count only if it was
 // away in this wait: else it may have lost its processor while it computed.
@@ -61,4 +61,4 @@ double Crowding::moves_a_second(const Taken& from, const Taken& to) {
   return static_cast<double>(to.moves - from.moves) / std::chrono::duration<double>(to.at - from.at).count();
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -31,9 +31,9 @@
 #include <cstdint>
 #include <thread>
 
-#include "runtime/patience.h"
+#include "runtime/backoff_policy.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // A value that reads no clock. Not thread-safe: the engine's lock is held.
 class Crowding {
@@ -107,4 +107,4 @@ class Crowding {
   double moves_before_ = 0;  // a second
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "reduce/float_environment.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestSleep{20};
@@ -32,15 +32,15 @@ void Engine::use(std::vector<Transport*> transports, bool wakes_sleepers) {
 // stands back for a moment and lets another one be served.
 void Engine::Lock::queue() {
   engine_.refuse_if_forked();
-  const std::uint64_t turn = engine_.turn_.load(std::memory_order_relaxed);
+  const std::uint64_t turn = engine_.served_.load(std::memory_order_relaxed);
   for (int i = 0; i < kMaxYields && engine_.wanting_.load(std::memory_order_relaxed) > 0 &&
-                  engine_.turn_.load(std::memory_order_relaxed) == turn;
+                  engine_.served_.load(std::memory_order_relaxed) == turn;
        ++i)
     ::sched_yield();
   engine_.wanting_.fetch_add(1, std::memory_order_relaxed);
   lock_.lock();
   engine_.wanting_.fetch_sub(1, std::memory_order_relaxed);
-  engine_.turn_.fetch_add(1, std::memory_order_relaxed);
+  engine_.served_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Engine::watch_driven(std::chrono::steady_clock::time_point now) {
@@ -148,4 +148,4 @@ void Engine::refuse_if_forked() const {
                 rank_, -1);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

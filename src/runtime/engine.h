@@ -10,36 +10,36 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/backoff_policy.h"
 #include "runtime/biased_mutex.h"
 #include "runtime/crowding.h"
 #include "runtime/job_member.h"
-#include "runtime/patience.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Engine {
  public:
   explicit Engine(int rank) : rank_(rank) {}
 
-  // Held while anything is advanced. breathe() lets another thread of this rank have it. In a forked child nobody
+  // Held while anything is advanced. yield() lets another thread of this rank have it. In a forked child nobody
   // takes it: Error{unsupported}.
   class Lock {
    public:
     explicit Lock(Engine& engine) : engine_(engine), lock_(engine.mutex_, std::defer_lock) { take(); }
-    void breathe() {
+    void yield() {
       if (engine_.wanting_.load(std::memory_order_relaxed) == 0) return;
       lock_.unlock();
       take();
     }
     // Lets go of it meanwhile.
-    class Break {
+    class ScopedUnlock {
      public:
-      explicit Break(Lock& lock) : lock_(lock) { lock_.lock_.unlock(); }
-      ~Break() { lock_.take(); }
-      Break(const Break&) = delete;
-      Break& operator=(const Break&) = delete;
+      explicit ScopedUnlock(Lock& lock) : lock_(lock) { lock_.lock_.unlock(); }
+      ~ScopedUnlock() { lock_.take(); }
+      ScopedUnlock(const ScopedUnlock&) = delete;
+      ScopedUnlock& operator=(const ScopedUnlock&) = delete;
 
      private:
       Lock& lock_;
@@ -131,8 +131,8 @@ class Engine {
   const int rank_;
   bool is_forked_ = false;  // then wanting_ is never 0, so that nobody takes the lock without looking here
   BiasedMutex mutex_;
-  std::atomic<int> wanting_{0};         // threads that want the lock
-  std::atomic<std::uint64_t> turn_{0};  // counts those that wanted it and got it
+  std::atomic<int> wanting_{0};           // threads that want the lock
+  std::atomic<std::uint64_t> served_{0};  // counts those that wanted it and got it
 
   std::vector<JobMember*> members_;
   std::vector<Transport*> transports_;
@@ -148,4 +148,4 @@ class Engine {
   std::condition_variable news_;  // it has grown
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 std::optional<Failure> FailureState::failure() const {
   const std::lock_guard lock(mutex_);
@@ -38,4 +38,4 @@ std::optional<std::string> FailureState::take_unheard() {
   return failure_ ? std::optional(failure_->message) : std::nullopt;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

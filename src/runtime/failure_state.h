@@ -9,7 +9,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Why a communicator cannot be used.
 struct Failure {
@@ -50,4 +50,4 @@ class FailureState {
   std::optional<Failure> failure_, loss_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 Layout layout_of(const Job& job, const Members& members) {
@@ -24,7 +24,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members)
       members_(members),
       plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
       links_(members_.size()),
-      place_(size() <= kMostGuests ? job_->meeting_place() : nullptr) {}
+      rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members) {
   std::shared_ptr<Group> group(new Group(std::move(job), id, members));
@@ -106,4 +106,4 @@ void Group::finalize() {
   if (const auto error = job_->notices().partings().wait(id_, limit)) throw Error(*error);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

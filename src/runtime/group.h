@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "control/control.h"
+#include "runtime/backoff_policy.h"
 #include "runtime/call_ledger.h"
 #include "runtime/failure_state.h"
 #include "runtime/job.h"
 #include "runtime/members.h"
-#include "runtime/patience.h"
 #include "runtime/peer_answers.h"
 #include "runtime/plan_cache.h"
 #include "runtime/request.h"
@@ -22,7 +22,7 @@
 #include "staging/device_health.h"
 #include "tutti/communicator.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
@@ -40,8 +40,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
 
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
-  void run(const Ask& ask, ConstBuffer input, Buffer output, void* stream = nullptr);
-  std::shared_ptr<Request> start(const Ask& ask, ConstBuffer input, Buffer output, void* stream = nullptr);
+  void run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
+  std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
   bool test(Request& request);
   void wait(Request& request);
 
@@ -77,7 +77,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Under the engine's lock.
   void advance() override;
   void watch_driven(
-      Patience::Clock::time_point now) override;  // calls that the job's thread drives, once their turn comes
+      BackoffPolicy::Clock::time_point now) override;  // calls that the job's thread drives, once their turn comes
   std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
@@ -86,20 +86,21 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
     Side in, out;
     bool staged() const { return in.staged || out.staged; }
   };
-  Sides look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
-  Sides look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const;
-  void admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
+  Sides look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
+  Sides look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
+  void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
              Engine::Lock& lock);
   void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
-  void put(Request& request, Engine::Lock& lock);
-  std::shared_ptr<Request> start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output, void* stream);
-  const Plan& plan_for(const Ask& ask, bool packed);
+  void enqueue_staged(Request& request, Engine::Lock& lock);
+  std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
+                                 void* stream);
+  const Plan& plan_for(const CallSpec& spec, bool packed);
   void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
-  void attend(Request& request);
+  void enter_rendezvous(Request& request);
   bool has_met(Request& request);
   bool begin_part(Request& request);
   void finish_all(Engine::Lock& lock);
@@ -107,16 +108,16 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool is_quiet(Request& request);
   void complete_current();
   void drive(Request& request, Engine::Lock& lock);
-  void watch(Patience::Clock::time_point now);
+  void watch(BackoffPolicy::Clock::time_point now);
   void watch_device();
   bool is_cut_off();
-  bool take_turn();
+  bool run_current();
   void give_up();
   void keep_staging();
   void finish(Request& request);
   void finish(Request& request, Engine::Lock& lock);
-  void forget(Request& request);
-  static void hold_behind(Request& request);
+  void abandon(Request& request);
+  static void order_after(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
   void fail_by_loss();
@@ -136,8 +137,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::vector<PeerLink> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  MeetingPlace* const place_;         // where those meet; nullptr: no device, or too many ranks
-  std::unique_ptr<Staging> staging_;  // once a call was staged
+  DeviceRendezvous* const rendezvous_;  // where those meet; nullptr: no device, or too many ranks
+  std::unique_ptr<Staging> staging_;    // once a call was staged
   DeviceHealth device_health_;
   bool was_driven_ = false;           // the job's thread has had calls of it
   int driven_ = 0;                    // those that are not over
@@ -147,14 +148,14 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::uint64_t moves_ = 0;  // of operations that are over
 
   // A peer's channel has closed; until when the control plane may say why.
-  std::optional<std::pair<ChannelClosed, Patience::Clock::time_point>> cut_off_;
+  std::optional<std::pair<ChannelClosed, BackoffPolicy::Clock::time_point>> cut_off_;
 
-  std::optional<Patience::Clock::time_point> given_up_at_;
-  Patience::Clock::time_point let_go_at_{};  // the last of what was given up
+  std::optional<BackoffPolicy::Clock::time_point> given_up_at_;
+  BackoffPolicy::Clock::time_point released_at_{};  // the last of what was given up
 
   PeerAnswers answers_{members_};
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 
 #include "runtime/group.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,15 +34,16 @@ inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
-  if (place_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) attend(request);
+  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) enter_rendezvous(request);
 }
 
 // Who has no device memory says so, and goes on.
-void Group::attend(Request& request) try {
+void Group::enter_rendezvous(Request& request) try {
   const Tag tag = request.tag();
-  request.attendance = place_->attend(id_, request.sequence, size(), rank(),
-                                      request.staged == nullptr ? Guest{.tag = tag} : request.staged->guest(tag));
-  if (request.attendance->refused()) throw Error(*request.attendance->refused());
+  request.participation =
+      rendezvous_->enter(id_, request.sequence, size(), rank(),
+                         request.staged == nullptr ? Participant{.tag = tag} : request.staged->participant(tag));
+  if (request.participation->refused()) throw Error(*request.participation->refused());
 } catch (TagMismatch& mismatch) {
   mismatch.peer = members_.job_rank_of(mismatch.peer);
   throw;
@@ -50,14 +51,14 @@ void Group::attend(Request& request) try {
 
 // False as long as it is not known how the call is done, or it is under way on the device.
 bool Group::has_met(Request& request) {
-  using State = MeetingPlace::State;
-  const State state = request.attendance->state();
+  using State = DeviceRendezvous::State;
+  const State state = request.participation->state();
   const cuda::Stream stream = request.staged == nullptr ? nullptr : request.staged->stream();
   const bool here =
-      state == State::apart || (state == State::together && (stream != nullptr || request.attendance->is_done()));
+      state == State::apart || (state == State::together && (stream != nullptr || request.participation->is_done()));
   if (!on_device(request, here)) return false;
   if (state == State::together) request.part = request.plan->parts;
-  if (state != State::together || stream == nullptr) request.attendance.reset();
+  if (state != State::together || stream == nullptr) request.participation.reset();
   return true;
 }
 
@@ -95,7 +96,7 @@ void Group::complete_current() {
 
 void Group::finish(Request& request) {
   on_device(request, true);
-  if (request.error) request.attendance.reset();
+  if (request.error) request.participation.reset();
   request.stage = Request::Stage::over;
   if (std::exchange(request.driven, false)) --driven_;
   if (request.staged != nullptr) request.staged->release();
@@ -111,7 +112,7 @@ void Group::advance() {
         queue_.pop_front();
       }
       if (current_->stage == Request::Stage::waiting) enter(*current_);
-      if (!take_turn()) return;
+      if (!run_current()) return;
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
@@ -123,7 +124,7 @@ void Group::advance() {
                members_.own_name() + " expects " + std::to_string(mismatch.mine_bytes) +
                "; do all ranks run the same version?"});
   } catch (const ChannelClosed& closed) {
-    cut_off_ = {closed, Patience::Clock::now() + kVerdictWithin};
+    cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
     abort({error.code, error.peer, error.what()});
@@ -133,9 +134,9 @@ void Group::advance() {
   if (has_failed()) give_up();
 }
 
-bool Group::take_turn() {
+bool Group::run_current() {
   Request& request = *current_;
-  if (request.attendance != nullptr && !has_met(request)) return false;
+  if (request.participation != nullptr && !has_met(request)) return false;
   for (; request.part < request.plan->parts; ++request.part) {
     if (request.stage != Request::Stage::running && !begin_part(request)) return false;
     {
@@ -150,11 +151,11 @@ bool Group::take_turn() {
 
 // Whether no device touches the request's memory any more.
 bool Group::is_quiet(Request& request) try {
-  if (request.attendance != nullptr && !request.attendance->withdraw()) return false;
+  if (request.participation != nullptr && !request.participation->withdraw()) return false;
   if (request.staged == nullptr) return true;
   const StagedCall& staged = *request.staged;
   if (!staged.is_enqueued()) return false;
-  const auto [in, out] = staged.lanes();
+  const auto [in, out] = staged.streams();
   return (staged.has_fetched() || device_health_.failure_of(staged, in->device) != nullptr) &&
          (staged.has_delivered() || device_health_.failure_of(staged, out->device) != nullptr);
 } catch (const Error&) {
@@ -163,7 +164,7 @@ bool Group::is_quiet(Request& request) try {
 
 // The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
 void Group::give_up() {
-  const auto now = Patience::Clock::now();
+  const auto now = BackoffPolicy::Clock::now();
   if (!given_up_at_) given_up_at_ = now;
   bool ours = true;
   for (PeerLink& link : links_)
@@ -175,10 +176,10 @@ void Group::give_up() {
     using Stage = Request::Stage;
     if (request->staged == nullptr || std::exchange(request->stage, Stage::revoked) == Stage::revoked) continue;
     request->staged->release();
-    let_go_at_ = now;
+    released_at_ = now;
   }
   const bool quiet = std::ranges::all_of(queue_, [this](Request* request) { return is_quiet(*request); });
-  if (!quiet && now < let_go_at_ + kWithdrawnWithin) return;
+  if (!quiet && now < released_at_ + kWithdrawnWithin) return;
   if (!ours) job_->transports().keep_memory();
   if (!quiet) keep_staging();
   for (Request* request : queue_) {
@@ -195,7 +196,7 @@ void Group::keep_staging() {
 }
 
 // An exception that nobody foresaw is on its way to this request's caller.
-void Group::forget(Request& request) {
+void Group::abandon(Request& request) {
   abort({ErrorCode::system, -1, members_.own_name() + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);
   if (request.staged != nullptr) request.staged->release();
@@ -216,11 +217,11 @@ bool Group::is_cut_off() {
   } else if (job_->notices().has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer,
            members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
-  } else if (Patience::Clock::now() > until) {
+  } else if (BackoffPolicy::Clock::now() > until) {
     abort({ErrorCode::peer_lost, peer,
            members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why});
   }
   return true;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

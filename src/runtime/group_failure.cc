@@ -1,7 +1,7 @@
 // How a group's calls fail, and what is said of that.
 #include "runtime/group.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 void Group::fail(Failure failure) {
   if (failure_.fail(std::move(failure))) job_->engine().ring();
@@ -78,4 +78,4 @@ Error Group::error_for(const Request* request) const {
   return {failure.code, text, rank(), failure.peer, operation, request == nullptr ? -1 : request->operation.step()};
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // Marks these calls, so that a user's all_gather does not match them.
@@ -69,4 +69,4 @@ std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes) {
   return memory;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,10 +7,10 @@
 #include "executor/symmetric_memory.h"
 #include "runtime/group.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // As Communicator::split() and allocate(). Throw Error.
 std::shared_ptr<Group> split(Group& group, int color, int key);
 std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

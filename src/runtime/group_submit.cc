@@ -4,7 +4,7 @@
 #include "cuda/device.h"
 #include "runtime/group.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
@@ -47,19 +47,19 @@ Side side_of(ConstBuffer buffer) {
 
 }  // namespace
 
-const Plan& Group::plan_for(const Ask& ask, bool packed) {
+const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
     ready_plan_ = nullptr;
   }
-  return plans_.plan_for(ask, packed);
+  return plans_.plan_for(spec, packed);
 }
 
-inline void Group::admit(Request& request, const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                          void* stream, Engine::Lock& lock) {
   const bool packed = sides.staged();
-  const Plan* const last = plans_.last_plan_for(ask, packed);
-  const Plan& plan = last != nullptr ? *last : plan_for(ask, packed);
+  const Plan* const last = plans_.last_plan_for(spec, packed);
+  const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
   check_buffers(plan, input, output);
   if (!failure_.is_well()) refuse();
   request.plan = &plan;
@@ -78,7 +78,7 @@ void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lo
     const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
     std::unique_ptr<Staging> made;
     {
-      const Engine::Lock::Break unlocked(lock);
+      const Engine::Lock::ScopedUnlock unlocked(lock);
       made = std::make_unique<Staging>(device);
     }
     staging_ = std::move(made);
@@ -89,17 +89,17 @@ void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lo
     const Staging::Wanted wanted = Staging::wanted(plan);
     std::vector<std::shared_ptr<SymmetricMemory>> memory;
     while (memory.size() < wanted.slots) memory.push_back(job_->transports().allocate(wanted.bytes));
-    const Engine::Lock::Break unlocked(lock);
+    const Engine::Lock::ScopedUnlock unlocked(lock);
     staging_->add_slots(plan, sides.in.staged ? sides.in.device : sides.out.device, std::move(memory));
   }
   Staging& staging = *staging_;
-  const Engine::Lock::Break unlocked(lock);
+  const Engine::Lock::ScopedUnlock unlocked(lock);
   request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, on);
 }
 
 // Where that fails the call is given up as others are: some of it is on the device.
-void Group::put(Request& request, Engine::Lock& lock) {
-  const Engine::Lock::Break unlocked(lock);
+void Group::enqueue_staged(Request& request, Engine::Lock& lock) {
+  const Engine::Lock::ScopedUnlock unlocked(lock);
   try {
     request.staged->enqueue();
     return;
@@ -112,13 +112,13 @@ void Group::put(Request& request, Engine::Lock& lock) {
 }
 
 // In the usual case there is nothing about devices to find out.
-inline Group::Sides Group::look_at(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
+inline Group::Sides Group::look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
   if (!job_->sees_gpus() && stream == nullptr && !is_of_device(input.memory) && !is_of_device(output.memory)) return {};
-  return look_at_devices(ask, input, output, stream);
+  return look_at_devices(spec, input, output, stream);
 }
 
-Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer output, void* stream) const {
-  const std::string what(to_string(ask.collective));
+Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
+  const std::string what(to_string(spec.collective));
   for (const MemoryKind kind : {input.memory, output.memory})
     if (kind > MemoryKind::managed)
       throw Error(ErrorCode::invalid_argument,
@@ -129,26 +129,26 @@ Group::Sides Group::look_at_devices(const Ask& ask, ConstBuffer input, Buffer ou
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  if (ask.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
   Sides sides{side_of(input), side_of(output)};
-  if (ask.collective == Collective::broadcast) {
-    sides.in.moves = rank() == ask.root;
-    sides.out.moves = rank() != ask.root;
+  if (spec.collective == Collective::broadcast) {
+    sides.in.moves = rank() == spec.root;
+    sides.out.moves = rank() != spec.root;
   }
   return sides;
 }
 
-void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  const Sides sides = look_at(ask, input, output, stream);
+void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
+  const Sides sides = look_at(spec, input, output, stream);
   if (goes_ahead(sides, stream)) {
-    const auto request = start(ask, sides, input, output, stream);
+    const auto request = start(spec, sides, input, output, stream);
     if (stream == nullptr) return wait(*request);
     if (request->refused) tell(*request->error);
     return;
   }
   Request request;
   Engine::Lock lock(job_->engine());
-  admit(request, ask, sides, input, output, stream, lock);
+  admit(request, spec, sides, input, output, stream, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -157,32 +157,32 @@ void Group::run(const Ask& ask, ConstBuffer input, Buffer output, void* stream) 
   try {
     drive(request, lock);
   } catch (...) {
-    forget(request);
+    abandon(request);
     throw;
   }
   if (request.error) tell(*request.error);
-  hold_behind(request);
+  order_after(request);
 }
 
 // On the thread that called, whose stream cudaStreamPerThread is.
-void Group::hold_behind(Request& request) {
-  if (request.attendance != nullptr) request.attendance->hold(request.staged->stream());
-  request.attendance.reset();
+void Group::order_after(Request& request) {
+  if (request.participation != nullptr) request.participation->hold(request.staged->stream());
+  request.participation.reset();
 }
 
-std::shared_ptr<Request> Group::start(const Ask& ask, ConstBuffer input, Buffer output, void* stream) {
-  return start(ask, look_at(ask, input, output, stream), input, output, stream);
+std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
+  return start(spec, look_at(spec, input, output, stream), input, output, stream);
 }
 
-std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstBuffer input, Buffer output,
+std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                                       void* stream) {
   auto request = std::make_shared<Request>();
   Engine::Lock lock(job_->engine());
   // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
   // and be it the rest that it has yet to put there.
   const bool ahead = goes_ahead(sides, stream);
-  Progress* const progress = ahead ? &job_->progress() : nullptr;
-  admit(*request, ask, sides, input, output, stream, lock);
+  ProgressThread* const progress = ahead ? &job_->progress_thread() : nullptr;
+  admit(*request, spec, sides, input, output, stream, lock);
   request->group = shared_from_this();
   try {
     if (ahead) request->staged->go_ahead();
@@ -191,7 +191,7 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
       was_driven_ = request->driven = true;
       ++driven_;
       progress->drive(this, [this, request] { wait_untold(*request); });
-      put(*request, lock);
+      enqueue_staged(*request, lock);
     }
     const FloatEnvironment environment;
     advance();
@@ -200,15 +200,15 @@ std::shared_ptr<Request> Group::start(const Ask& ask, const Sides& sides, ConstB
     // What came of it before CUDA refused what was to follow is not what its caller may go on with.
     if (request->refused && !request->error) request->error = error_for(request.get());
   } catch (...) {
-    forget(*request);
+    abandon(*request);
     throw;
   }
-  if (!request->error) hold_behind(*request);
+  if (!request->error) order_after(*request);
   return request;
 }
 
 void Group::drain() {
-  if (was_driven_ && !job_->engine().is_forked()) job_->progress().drain(this);
+  if (was_driven_ && !job_->engine().is_forked()) job_->progress_thread().drain(this);
 }
 
 bool Group::test(Request& request) {
@@ -216,7 +216,7 @@ bool Group::test(Request& request) {
   if (!request.is_over()) {
     const FloatEnvironment environment;
     job_->engine().advance_all();
-    if (!request.is_over()) watch(Patience::Clock::now());
+    if (!request.is_over()) watch(BackoffPolicy::Clock::now());
     if (has_failed()) advance();  // the request hears of it
   }
   if (request.error) tell(*request.error);
@@ -239,9 +239,9 @@ void Group::finish(Request& request, Engine::Lock& lock) {
   try {
     if (!request.is_over()) drive(request, lock);
   } catch (...) {
-    if (!request.is_over()) forget(request);
+    if (!request.is_over()) abandon(request);
     throw;
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 
 #include "runtime/group.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
 
-std::string seconds(Patience::Clock::duration time) {
+std::string seconds(BackoffPolicy::Clock::duration time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
   return text;
@@ -40,26 +40,26 @@ void Group::drive(Request& request, Engine::Lock& lock) {
   if (request.is_over()) return;
   // Two threads of this rank may be at a driven one.
   const auto gives_way = [&] { return job_->engine().crowding().is_crowded() || request.driven; };
-  Patience patience(gives_way(), job_->engine().crowding().no_yield_before());
+  BackoffPolicy backoff(gives_way(), job_->engine().crowding().no_yield_before());
   std::uint64_t seen = moves();
   while (true) {
     advance();
     if (request.is_over() || moves() != seen) {
-      if (patience.look_back()) job_->engine().watch_processor(patience.look());
+      if (backoff.look_back()) job_->engine().watch_processor(backoff.look());
       if (request.is_over()) return;
       seen = moves();
-      patience.reset();
+      backoff.reset();
       continue;
     }
     bool looked;
-    const Pause pause = patience.next(looked);
+    const Pause pause = backoff.next(looked);
     if (looked) {
-      watch(patience.now());
-      job_->engine().watch_driven(patience.now());
+      watch(backoff.now());
+      job_->engine().watch_driven(backoff.now());
       job_->engine().advance_all();
-      job_->engine().watch_processor(patience.look());
-      patience.set_crowded(gives_way(), job_->engine().crowding().no_yield_before());
-      lock.breathe();
+      job_->engine().watch_processor(backoff.look());
+      backoff.set_crowded(gives_way(), job_->engine().crowding().no_yield_before());
+      lock.yield();
       if (request.is_over() || moves() != seen) continue;
     }
     switch (pause) {
@@ -79,20 +79,20 @@ void Group::finish_all(Engine::Lock& lock) {
   const FloatEnvironment environment;
   while (current_ != nullptr || !queue_.empty()) {
     job_->engine().advance_all();
-    watch(Patience::Clock::now());
-    lock.breathe();
+    watch(BackoffPolicy::Clock::now());
+    lock.yield();
     ::sched_yield();
   }
 }
 
 // Called now and then while somebody waits, be it by calling test() again and again.
-void Group::watch(Patience::Clock::time_point now) {
+void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
   if (!stall_.look(moves(), now, settings.timeout / 4)) return;
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
   if (stall_.is_lost_for(!failure_.is_well(), kGraceAfterLoss)) return fail_by_loss();
-  const int missing = current_->attendance == nullptr ? -1 : current_->attendance->missing();
+  const int missing = current_->participation == nullptr ? -1 : current_->participation->missing();
   if (current_->waits_device && missing < 0) return watch_device();
   const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
   if (peer < 0) return;
@@ -117,7 +117,7 @@ void Group::watch(Patience::Clock::time_point now) {
 
 // Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all. But not
 // those that a device has yet to come to: it may be another's that keeps it, and is given up just now.
-void Group::watch_driven(Patience::Clock::time_point now) {
+void Group::watch_driven(BackoffPolicy::Clock::time_point now) {
   if (driven_ > 0 && current_ != nullptr && !current_->waits_device) watch(now);
 }
 
@@ -126,8 +126,8 @@ void Group::watch_device() {
   const std::string what = "the GPU of " + members_.own_name() + " has not come to " + describe(current_->call()) +
                            ": what it was given before is not done";
   if (current_->staged != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
-    for (const Staging::Lane* lane : current_->staged->lanes())
-      if (const Error* const error = device_health_.failure_of(*current_->staged, lane->device))
+    for (const Staging::Streams* one : current_->staged->streams())
+      if (const Error* const error = device_health_.failure_of(*current_->staged, one->device))
         return abort({error->code, rank(), error->what()});
   }
   if (stall_.waited() > settings.timeout) {
@@ -137,4 +137,4 @@ void Group::watch_device() {
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -15,7 +15,7 @@
 #include "topology/processors.h"
 #include "transport/inproc/connector.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // Rank 0's table, in the form that has no comments; or what is wrong with it, which all are to hear.
@@ -42,21 +42,21 @@ bool must_share(const std::vector<Member>& members, int own) {
 // --- joining
 // ------------------------------------------------------------------------------------------------------------
 
-Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place)
+Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<DeviceRendezvous> rendezvous)
     : settings_(within_clocks(settings)),
-      is_threads_(place != nullptr),
+      is_threads_(rendezvous != nullptr),
       goes_ahead_(!is_threads_ && settings.size > 1 && !cuda::launches_block()),
-      place_(is_threads_ ? std::move(place) : std::make_shared<MeetingPlace>()),
+      rendezvous_(is_threads_ ? std::move(rendezvous) : std::make_shared<DeviceRendezvous>()),
       engine_(settings_.rank),
       transports_(settings_, log_, engine_.sleeper(),
                   hub == nullptr ? nullptr : inproc::make_connector(std::move(hub), engine_.sleeper())),
       notices_(settings_.size, log_) {}
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
-                               std::shared_ptr<MeetingPlace> place) {
+                               std::shared_ptr<DeviceRendezvous> rendezvous) {
   const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;  // also of one that fails
   validate(settings);
-  std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(place)));
+  std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(rendezvous)));
   Announcement announcement = table_to_announce(settings);
   announcement.obstacles = job->transports_.probe();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
@@ -107,7 +107,7 @@ void Job::log_decisions() const {
 // -------------------------------------------------------------------------------------------------
 
 Job::~Job() {
-  progress_.reset();
+  progress_thread_.reset();
   control_.reset();
 }
 
@@ -137,11 +137,11 @@ void Job::remove(JobMember& member) {
   notices_.remove(member);
 }
 
-Progress& Job::progress() try {
-  if (progress_ == nullptr) progress_ = std::make_unique<Progress>();
-  return *progress_;
+ProgressThread& Job::progress_thread() try {
+  if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>();
+  return *progress_thread_;
 } catch (const std::system_error& error) {
   throw Error(ErrorCode::system, std::string("no thread for calls on devices: ") + error.what());
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

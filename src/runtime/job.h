@@ -8,25 +8,25 @@
 
 #include "base/log.h"
 #include "control/control.h"
-#include "executor/meeting.h"
+#include "executor/device_rendezvous.h"
 #include "runtime/engine.h"
 #include "runtime/notices.h"
 #include "runtime/process_jobs.h"
-#include "runtime/progress.h"
+#include "runtime/progress_thread.h"
 #include "runtime/transports.h"
 #include "selection/choose.h"
 #include "transport/inproc/hub.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Job final : public ProcessJob {
  public:
   // Blocks until all ranks have joined. `hub` makes it a job of threads over inproc. Throws Error.
-  // `place` says that all ranks are threads of this process, to which it is given.
+  // `rendezvous` says that all ranks are threads of this process, to which it is given.
   static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr,
-                                   std::shared_ptr<MeetingPlace> place = nullptr);
+                                   std::shared_ptr<DeviceRendezvous> rendezvous = nullptr);
   ~Job() override;
 
   int rank() const { return settings_.rank; }
@@ -57,9 +57,11 @@ class Job final : public ProcessJob {
   bool goes_ahead() const { return goes_ahead_; }
   // Where those meet that have device memory; nullptr where there can be none, and where other processes have their
   // part in the job.
-  MeetingPlace* meeting_place() const { return sees_gpus_ && (is_threads_ || size() == 1) ? place_.get() : nullptr; }
+  DeviceRendezvous* device_rendezvous() const {
+    return sees_gpus_ && (is_threads_ || size() == 1) ? rendezvous_.get() : nullptr;
+  }
   // Made when first asked for. Under the engine's lock.
-  Progress& progress();
+  ProgressThread& progress_thread();
 
   // --- ProcessJob
   void leave() override;
@@ -68,7 +70,7 @@ class Job final : public ProcessJob {
   void after_fork_in_child() override;
 
  private:
-  Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<MeetingPlace> place);
+  Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<DeviceRendezvous> rendezvous);
   void enter();
   void log_decisions() const;
 
@@ -78,14 +80,14 @@ class Job final : public ProcessJob {
   bool is_own_table_ = false;  // and not the built-in one
   bool sees_gpus_ = false, has_gpus_ = false;
   const bool is_threads_, goes_ahead_;
-  const std::shared_ptr<MeetingPlace> place_;
+  const std::shared_ptr<DeviceRendezvous> rendezvous_;
   std::size_t cache_bytes_ = 0;
 
   Engine engine_;
   Transports transports_;
   Notices notices_;
   std::unique_ptr<Control> control_;  // behind the above: its thread calls into them
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<ProgressThread> progress_thread_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 
 #include "control/control.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class JobMember {
  public:
@@ -34,4 +34,4 @@ class JobMember {
   ~JobMember() = default;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Members {
  public:
@@ -35,4 +35,4 @@ class Members {
   int rank_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -1,6 +1,6 @@
 #include "runtime/notices.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 void Notices::heard(const Notice& notice) {
   const std::lock_guard lock(mutex_);
@@ -42,4 +42,4 @@ void Notices::after_fork_in_child() {
   mutex_.unlock();
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

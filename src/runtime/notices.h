@@ -12,7 +12,7 @@
 #include "runtime/job_member.h"
 #include "runtime/partings.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Thread-safe.
 class Notices {
@@ -44,4 +44,4 @@ class Notices {
   Partings partings_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include "control/launcher.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // "5 calls, the last of them broadcast #5 (int32 x 1, root 0)"
@@ -67,4 +67,4 @@ std::string Partings::difference(const Parting& parting, const Notice& verdict) 
          in_words(verdict.sequence, verdict.last) + (ended_alike ? "; they differ before that" : "");
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

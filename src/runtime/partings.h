@@ -16,7 +16,7 @@
 #include "runtime/members.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Says an error of this rank that no call can throw any more, to the launcher too.
 void tell_of_untold(const Log& log, const std::string& what) noexcept;
@@ -52,4 +52,4 @@ class Partings {
   std::map<std::uint64_t, Parting> partings_;  // by communicator
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "runtime/members.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Thread-safe: the control thread brings the answers.
 class PeerAnswers {
@@ -41,4 +41,4 @@ class PeerAnswers {
   std::map<int, Notice> answers_;  // by peer
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

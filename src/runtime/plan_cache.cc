@@ -8,16 +8,16 @@
 #include "transport/transport.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
-static_assert(2 * kMostChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
+static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
 
 // Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
 // them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
 constexpr std::size_t kPartBytes = 8 << 20;
 // All of a call's copies are to find room in CUDA's queues, 1024 operations long: a part takes five of one stream.
-constexpr std::size_t kMostParts = 32;
+constexpr std::size_t kMaxParts = 32;
 
 }  // namespace
 
@@ -38,51 +38,52 @@ Algorithm PlanCache::choose(Collective collective, std::size_t count, DType dtyp
 }
 
 // The call with its algorithm chosen and its number to come.
-Call PlanCache::resolve(const Ask& ask) const {
-  check(ask, layout_.ranks());
-  const std::string what(to_string(ask.collective));
-  Call call{.collective = ask.collective,
-            .dtype = ask.dtype,
-            .op = ask.op,
-            .order = ask.order,
-            .algorithm = ask.algorithm,
-            .flags = ask.flags,
-            .count = ask.count,
-            .root = static_cast<std::uint16_t>(ask.root)};
-  if (call.algorithm == Algorithm::automatic) call.algorithm = choose(ask.collective, ask.count, ask.dtype, ask.order);
-  const AlgorithmEntry* entry = find_algorithm(ask.collective, call.algorithm);
+Call PlanCache::resolve(const CallSpec& spec) const {
+  check(spec, layout_.ranks());
+  const std::string what(to_string(spec.collective));
+  Call call{.collective = spec.collective,
+            .dtype = spec.dtype,
+            .op = spec.op,
+            .order = spec.order,
+            .algorithm = spec.algorithm,
+            .flags = spec.flags,
+            .count = spec.count,
+            .root = static_cast<std::uint16_t>(spec.root)};
+  if (call.algorithm == Algorithm::automatic)
+    call.algorithm = choose(spec.collective, spec.count, spec.dtype, spec.order);
+  const AlgorithmEntry* entry = find_algorithm(spec.collective, call.algorithm);
   if (entry == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 what + ": there is no algorithm " + std::string(to_string(call.algorithm)) + " for it");
-  if (!entry->canonical && ask.order == Order::canonical && layout_.ranks() > 2)
+  if (!entry->canonical && spec.order == Order::canonical && layout_.ranks() > 2)
     throw Error(ErrorCode::invalid_argument,
                 what + ": " + std::string(to_string(call.algorithm)) +
                     " cannot keep the canonical order on more than 2 ranks; ask for Order::any to allow it");
   return call;
 }
 
-const Plan& PlanCache::plan_for(const Ask& ask, bool packed) {
-  const Call call = resolve(ask);
+const Plan& PlanCache::plan_for(const CallSpec& spec, bool packed) {
+  const Call call = resolve(spec);
   auto& plan = plans_[packed ? 1 : 0][call.pack().word];
-  if (plan == nullptr) plan = make(ask, call, packed);
-  last_ask_ = ask;
+  if (plan == nullptr) plan = make(spec, call, packed);
+  last_spec_ = spec;
   last_packed_ = packed;
   last_ = plan.get();
   return *plan;
 }
 
-std::unique_ptr<Plan> PlanCache::make(const Ask& ask, const Call& call, bool packed) const {
+std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, bool packed) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
   const std::size_t bytes = total_count(call, layout_.ranks()) * size_of(call.dtype);
   // Parts of another partition would add up in another order where that is not the canonical one.
   const bool cuts = cuts_ && entry.canonical;
-  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMostParts - 1) / kMostParts) : 0, .packed = packed};
+  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0, .packed = packed};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut);
   log_.trace([&] {
     return "a new kind of call: " + describe_kind(call) + ", by " + std::string(to_string(call.algorithm)) +
-           (ask.algorithm == Algorithm::automatic ? ", as the table says" : ", as the call says") +
+           (spec.algorithm == Algorithm::automatic ? ", as the table says" : ", as the call says") +
            "; parts: " + std::to_string(plan->parts) + ", steps of each: " + std::to_string(plan->steps.size());
   });
   return plan;
@@ -93,4 +94,4 @@ void PlanCache::clear() {
   last_ = nullptr;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "selection/choose.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Makes the plan of each kind of call once, and keeps it. Not thread-safe: the engine's lock is held.
 class PlanCache {
@@ -26,21 +26,21 @@ class PlanCache {
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
 
   // The plan of such a call, valid until clear(). packed: as Cut::packed. Throws Error{invalid_argument}.
-  const Plan& plan_for(const Ask& ask, bool packed);
+  const Plan& plan_for(const CallSpec& spec, bool packed);
   // The same by one comparison where the last plan_for() was for such a call; else nullptr.
-  const Plan* last_plan_for(const Ask& ask, bool packed) const {
-    return ask == last_ask_ && packed == last_packed_ ? last_ : nullptr;
+  const Plan* last_plan_for(const CallSpec& spec, bool packed) const {
+    return spec == last_spec_ && packed == last_packed_ ? last_ : nullptr;
   }
 
   // There are so many that all should go before more are made; no call may use one then.
-  bool is_full() const { return plans_[0].size() + plans_[1].size() >= kMostPlans; }
+  bool is_full() const { return plans_[0].size() + plans_[1].size() >= kMaxPlans; }
   void clear();
 
  private:
-  static constexpr std::size_t kMostPlans = 512;
+  static constexpr std::size_t kMaxPlans = 512;
 
-  Call resolve(const Ask& ask) const;
-  std::unique_ptr<Plan> make(const Ask& ask, const Call& call, bool packed) const;
+  Call resolve(const CallSpec& spec) const;
+  std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, bool packed) const;
 
   const int rank_;
   const Layout layout_;
@@ -50,8 +50,8 @@ class PlanCache {
   const Log& log_;
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_ = nullptr;
-  Ask last_ask_;  // that it is for
+  CallSpec last_spec_;  // that it is for
   bool last_packed_ = false;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 ProcessJobs& ProcessJobs::here() {
   static ProcessJobs& jobs = *new ProcessJobs;
@@ -61,4 +61,4 @@ void ProcessJobs::leave_all() {
     }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // A job as the process that it is in sees it.
 class ProcessJob {
@@ -45,4 +45,4 @@ class ProcessJobs {
   std::vector<std::shared_ptr<ProcessJob>> parents_;  // in a child: never destroyed
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

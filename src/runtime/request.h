@@ -6,14 +6,14 @@
 #include <memory>
 #include <optional>
 
-#include "executor/meeting.h"
+#include "executor/device_rendezvous.h"
 #include "executor/operation.h"
 #include "executor/plan.h"
 #include "staging/staged_call.h"
 #include "tutti/error.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Group;
 
@@ -37,9 +37,9 @@ class Request {
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  std::unique_ptr<StagedCall> staged;                    // where a device or a stream has a part in it
-  std::unique_ptr<MeetingPlace::Attendance> attendance;  // while it is not known to be done by messages
-  Operation operation;                                   // of the part that is under way
+  std::unique_ptr<StagedCall> staged;                              // where a device or a stream has a part in it
+  std::unique_ptr<DeviceRendezvous::Participation> participation;  // while it is not known to be done by messages
+  Operation operation;                                             // of the part that is under way
   std::size_t part = 0;
   Stage stage = Stage::waiting;
   bool waits_device = false;  // what advance() could not go on without
@@ -50,4 +50,4 @@ class Request {
   std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

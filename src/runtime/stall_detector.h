@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/patience.h"
+#include "runtime/backoff_policy.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Looked at now and then while somebody waits. Counts at most `longest_gap` between two looks: time in which nobody
 // looked proves nothing. Reads no clock. Under the engine's lock.
 class StallDetector {
  public:
-  using Clock = Patience::Clock;
+  using Clock = BackoffPolicy::Clock;
 
   // `moves` grows whenever a call moves. False where it has grown since the last look: then counting starts anew.
   bool look(std::uint64_t moves, Clock::time_point now, Clock::duration longest_gap) {
@@ -72,4 +72,4 @@ class StallDetector {
   bool warned_ = false;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

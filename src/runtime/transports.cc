@@ -9,7 +9,7 @@
 
 #include "transport/registry.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kMaxReason = 1000;  // bytes of why a rank cannot use a kind
@@ -83,9 +83,9 @@ void Transports::demand(const Kind& kind, const JobRanks& ranks) const {
 
 // A user who asked for a kind is told that the job goes without it.
 void Transports::warn_of_unused(const Kind& kind, const JobRanks& ranks) const {
-  const std::string wish = kind.connector->wish();
-  if (wish.empty() || kind.obstacles[ranks.own].empty() || ranks.neighbours() == ranks.size()) return;
-  log_.warn("goes without " + std::string(kind.connector->name()) + ", though " + wish + ": " +
+  const std::string requested_by = kind.connector->requested_by();
+  if (requested_by.empty() || kind.obstacles[ranks.own].empty() || ranks.neighbours() == ranks.size()) return;
+  log_.warn("goes without " + std::string(kind.connector->name()) + ", though " + requested_by + ": " +
             kind.obstacles[ranks.own]);
 }
 
@@ -211,4 +211,4 @@ void Transports::look_at_peers() {
   for (Transport* transport : used()) transport->look_at_peers();
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -16,7 +16,7 @@
 #include "tutti/error.h"
 #include "tutti/settings.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class Transports {
  public:
@@ -72,4 +72,4 @@ class Transports {
   std::set<int> asked_;  // ranks that a connection for all channels has been asked to
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

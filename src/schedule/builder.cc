@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tutti {
+namespace tutti::internal {
 
 Builder::Builder(int rank, int slices, int chunks, bool exact_slices) {
   schedule_.rank = rank;
@@ -139,4 +139,4 @@ std::vector<std::uint8_t> canonical_joins(const std::vector<int>& bounds) {
   return joins;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Builder {
  public:
@@ -54,4 +54,4 @@ class Builder {
 // Every node must be a node of T or a single leaf.
 std::vector<std::uint8_t> canonical_joins(const std::vector<int>& bounds);
 
-}  // namespace tutti
+}  // namespace tutti::internal

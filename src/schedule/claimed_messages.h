@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <set>
 
-namespace tutti {
+namespace tutti::internal {
 
 class ClaimedMessages {
  public:
@@ -36,4 +36,4 @@ class ClaimedMessages {
   std::set<std::uint32_t> ahead_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

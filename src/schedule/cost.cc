@@ -6,7 +6,7 @@
 #include "schedule/partition.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace cost_state;
@@ -261,4 +261,4 @@ Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_
   return simulation.cost();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

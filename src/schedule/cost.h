@@ -8,7 +8,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 struct Cost {
   double us = 0;                   // until the last rank ends
@@ -26,4 +26,4 @@ struct Cost {
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model);
 
-}  // namespace tutti
+}  // namespace tutti::internal

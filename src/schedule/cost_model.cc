@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tutti {
+namespace tutti::internal {
 
 double CostCurve::at(double bytes) const {
   if (points.empty()) return 0;
@@ -13,4 +13,4 @@ double CostCurve::at(double bytes) const {
   return std::max(0.0, a.us + (b.us - a.us) * (bytes - a.bytes) / (b.bytes - a.bytes));
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 
 // Microseconds by size: straight between points, of ascending sizes; constant before the first; behind the last as
 // steep as between the last two. No point: 0.
@@ -43,4 +43,4 @@ struct CostModel {
   friend bool operator==(const CostModel&, const CostModel&) = default;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

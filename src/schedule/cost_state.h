@@ -11,7 +11,7 @@
 #include "schedule/cost_model.h"
 #include "schedule/schedule.h"
 
-namespace tutti::cost_state {
+namespace tutti::internal::cost_state {
 
 // The fragments in which a message comes through shared memory: each can be combined before the next is there.
 inline constexpr double kPieceBytes = 64 << 10;
@@ -65,4 +65,4 @@ struct Rank {
   }
 };
 
-}  // namespace tutti::cost_state
+}  // namespace tutti::internal::cost_state

@@ -8,23 +8,23 @@
 #include "schedule/interpret_memory.h"
 #include "schedule/interpret_transfer.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
-constexpr std::size_t kMostMessages = 1 << 20;  // of a channel: a mutant may name any
+constexpr std::size_t kMaxMessages = 1 << 20;  // of a channel: a mutant may name any
 
 struct Channel {
   std::deque<Transfer> transfers;
   std::size_t sent = 0, received = 0;
   std::vector<std::size_t> posted;  // numbers of messages
   Transfer& at(std::size_t number) {
-    if (number >= kMostMessages) throw Trouble{"a message that is never sent"};
+    if (number >= kMaxMessages) throw RunError{"a message that is never sent"};
     while (transfers.size() <= number) transfers.emplace_back();
     return transfers[number];
   }
   Transfer& claim(std::size_t number) {
     Transfer& transfer = at(number);
-    if (transfer.claimed) throw Trouble{"a message taken twice"};
+    if (transfer.claimed) throw RunError{"a message taken twice"};
     transfer.claimed = true;
     ++received;
     return transfer;
@@ -94,7 +94,7 @@ class Interpreter {
 };
 
 int Interpreter::peer(int number) const {
-  if (number < 0 || number >= static_cast<int>(ranks_.size())) throw Trouble{"a peer that does not exist"};
+  if (number < 0 || number >= static_cast<int>(ranks_.size())) throw RunError{"a peer that does not exist"};
   return number;
 }
 
@@ -102,9 +102,9 @@ void Interpreter::run() {
   while (act()) {
   }
   for (const Rank& rank : ranks_)
-    if (!rank.ended) throw Trouble{fmt::format("deadlock, with a rank at step {}", rank.step)};
+    if (!rank.ended) throw RunError{fmt::format("deadlock, with a rank at step {}", rank.step)};
   for (const Channel& channel : channels_)
-    if (channel.sent != channel.received) throw Trouble{"a message that is not received"};
+    if (channel.sent != channel.received) throw RunError{"a message that is not received"};
 }
 
 // Does whatever the dice choose among all that could happen next. Everyone has a priority that seldom changes, so that
@@ -132,8 +132,8 @@ bool Interpreter::act() {
   }
   try {
     advance(choice.rank);
-  } catch (const Trouble& trouble) {
-    throw Trouble{fmt::format("rank {}, step {}: {}", choice.rank, ranks_[choice.rank].step, trouble.what)};
+  } catch (const RunError& error) {
+    throw RunError{fmt::format("rank {}, step {}: {}", choice.rank, ranks_[choice.rank].step, error.what)};
   }
   return true;
 }
@@ -213,9 +213,9 @@ void Interpreter::send(int rank, const Step& step) {
 }
 
 void Interpreter::receive(int rank, const Step& step) {
-  if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
+  if (step.region.space == Space::input) throw RunError{"the caller's input is written"};
   Channel& from = channel(peer(step.peer), rank);
-  if (!from.posted.empty() && from.posted.back() > step.message) throw Trouble{"receives out of order"};
+  if (!from.posted.empty() && from.posted.back() > step.message) throw RunError{"receives out of order"};
   Transfer& transfer = from.claim(step.message);
   from.posted.push_back(step.message);
   transfer.posted = true;
@@ -238,32 +238,32 @@ void Interpreter::combine_one(int rank, const Step& step) {
   for (std::size_t s = 0; s < step.source_count; ++s) {
     const Source& source = schedules_[rank].sources_of(step)[s];
     const Elements from = self.claimed[s] ? self.claimed[s]->contents() : self.memory.at(source.region);
-    if (from.size() != self.memory.length(step.region)) throw Trouble{"a source of another length than the result"};
+    if (from.size() != self.memory.length(step.region)) throw RunError{"a source of another length than the result"};
     stack.push_back(read(from[i]));
     for (int joins = 0; joins < source.joins; ++joins) {
-      if (stack.size() < 2) throw Trouble{"a tree that joins more than there is"};
+      if (stack.size() < 2) throw RunError{"a tree that joins more than there is"};
       const std::uint64_t top = stack.back();
       stack.pop_back();
       stack.back() = arithmetic_.combine(stack.back(), top);
     }
   }
-  if (stack.size() != 1) throw Trouble{"a tree that does not end in one result"};
+  if (stack.size() != 1) throw RunError{"a tree that does not end in one result"};
   self.memory.at(step.region)[i] = {step.finish ? arithmetic_.finish(stack[0]) : stack[0], true};
 }
 
 // The end of a reduce: its messages are given back. Types are checked here, as they would be misread by then.
 void Interpreter::consume(int rank, const Step& step) {
-  if (step.region.space == Space::input) throw Trouble{"the caller's input is written"};
-  if (step.region.space == Space::scratch && step.finish) throw Trouble{"a finished result among partial ones"};
+  if (step.region.space == Space::input) throw RunError{"the caller's input is written"};
+  if (step.region.space == Space::scratch && step.finish) throw RunError{"a finished result among partial ones"};
   for (std::size_t s = 0; s < step.source_count; ++s) {
     const Source& source = schedules_[rank].sources_of(step)[s];
     Transfer* transfer = ranks_[rank].claimed[s];
     const Region& from = transfer ? transfer->from : source.region;
     if (source.partial != (from.space == Space::scratch))
-      throw Trouble{"a source of another type than it is taken for"};
+      throw RunError{"a source of another type than it is taken for"};
     if (transfer != nullptr) transfer->given_back = transfer->arrived = true;
     if (step.region.space == Space::output && !step.finish && (source.partial || step.source_count > 1))
-      throw Trouble{"a partial result rounded"};
+      throw RunError{"a partial result rounded"};
   }
 }
 
@@ -271,7 +271,7 @@ void Interpreter::end(int rank) {
   ranks_[rank].ended = true;
   const bool all_started = std::ranges::all_of(ranks_, [](const Rank& other) { return other.started; });
   if (goal_.collective == Collective::barrier && !all_started)
-    throw Trouble{"a rank leaves the barrier before all have entered"};
+    throw RunError{"a rank leaves the barrier before all have entered"};
 }
 
 std::vector<std::uint64_t> Interpreter::output(int rank) const {
@@ -283,7 +283,7 @@ std::vector<std::uint64_t> Interpreter::output(int rank) const {
     for (std::size_t i = range.begin; i < range.end; ++i) {
       values.push_back(read(ranks_[rank].memory.output()[i]));
       if (values.back() != arithmetic_.expected(slice, i))
-        throw Trouble{fmt::format("rank {}'s element {} is wrong", rank, i)};
+        throw RunError{fmt::format("rank {}'s element {} is wrong", rank, i)};
     }
   }
   return values;
@@ -298,10 +298,10 @@ Run interpret(std::span<const Schedule> schedules, const Layout& layout, const G
     Interpreter interpreter(schedules, layout, goal, count, in_place, seed);
     interpreter.run();
     for (int rank = 0; rank < layout.ranks(); ++rank) run.outputs.push_back(interpreter.output(rank));
-  } catch (const Trouble& trouble) {
-    run.trouble = trouble.what;
+  } catch (const RunError& error) {
+    run.error_text = error.what;
   }
   return run;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -10,11 +10,11 @@
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // What one run showed. `trouble` is empty when it ended with every rank's output right.
 struct Run {
-  std::string trouble;
+  std::string error_text;
   std::vector<std::vector<std::uint64_t>> outputs;  // by rank
 };
 
@@ -26,4 +26,4 @@ struct Run {
 Run interpret(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count,
               bool in_place, std::uint64_t seed);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tutti {
+namespace tutti::internal {
 
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -12,7 +12,7 @@ std::uint64_t mix(std::uint64_t x) {
 }
 
 std::uint64_t read(const Element& element) {
-  if (!element.written) throw Trouble{"memory is read that was never written"};
+  if (!element.written) throw RunError{"memory is read that was never written"};
   return element.value;
 }
 
@@ -60,7 +60,7 @@ RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goa
 
 std::size_t RankMemory::length(const Region& region) const {
   if (region.slice >= partition_.slices || region.chunk >= partition_.chunks)
-    throw Trouble{"a region that does not exist"};
+    throw RunError{"a region that does not exist"};
   return partition_.chunk(region.slice, region.chunk).size();
 }
 
@@ -69,11 +69,11 @@ Elements RankMemory::at(const Region& region) {
   const std::size_t rows = region.space == Space::output  ? 1
                            : region.space == Space::input ? inputs_.size()
                                                           : scratch_.size();
-  if (region.row >= rows) throw Trouble{"a row that does not exist"};
+  if (region.row >= rows) throw RunError{"a row that does not exist"};
   if (region.space == Space::scratch)
     return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
   std::vector<Element>& whole = region.space == Space::output && !in_place_ ? output_ : inputs_[region.row];
   return Elements(whole).subspan(partition_.chunk(region.slice, region.chunk).begin, size);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

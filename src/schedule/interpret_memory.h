@@ -11,10 +11,10 @@
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
 
-namespace tutti {
+namespace tutti::internal {
 
-// Thrown inside the interpreter; interpret() turns it into Run::trouble.
-struct Trouble {
+// Thrown inside the interpreter; interpret() turns it into Run::error_text.
+struct RunError {
   std::string what;
 };
 
@@ -26,7 +26,7 @@ struct Element {
   bool written = false;
 };
 using Elements = std::span<Element>;
-std::uint64_t read(const Element& element);  // throws Trouble where nothing was written
+std::uint64_t read(const Element& element);  // throws RunError where nothing was written
 
 class Arithmetic {
  public:
@@ -50,7 +50,7 @@ class RankMemory {
   // The rank's inputs are written, all else is not.
   RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count, bool in_place);
 
-  Elements at(const Region& region);  // throws Trouble
+  Elements at(const Region& region);  // throws RunError
   std::size_t length(const Region& region) const;
   const std::vector<Element>& output() const { return in_place_ ? inputs_[0] : output_; }
   const Partition& partition() const { return partition_; }
@@ -63,4 +63,4 @@ class RankMemory {
   std::vector<Element> output_;                         // unused in place
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

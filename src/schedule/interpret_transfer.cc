@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-namespace tutti {
+namespace tutti::internal {
 
 std::vector<std::size_t> Dice::shuffled(std::size_t size) {
   std::vector<std::size_t> items(size);
@@ -14,9 +14,9 @@ std::vector<std::size_t> Dice::shuffled(std::size_t size) {
 
 void Transfer::move(Dice& dice) {
   const bool loading = buffered && !given_back;
-  if (!loading && source.size() != target.size()) throw Trouble{"a message of another length than its place"};
+  if (!loading && source.size() != target.size()) throw RunError{"a message of another length than its place"};
   if (!loading && (from.space == Space::scratch) != (to.space == Space::scratch))
-    throw Trouble{"a message of another type than its place"};
+    throw RunError{"a message of another type than its place"};
   if (!moving) left = dice.shuffled(source.size());
   moving = true;
   if (!left.empty()) {
@@ -30,4 +30,4 @@ void Transfer::move(Dice& dice) {
   arrived = !loading;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

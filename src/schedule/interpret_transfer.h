@@ -6,7 +6,7 @@
 
 #include "schedule/interpret_memory.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Dice {
  public:
@@ -38,7 +38,7 @@ struct Transfer {
   bool can_move() const { return sent && ((buffered && !given_back) || (posted && !arrived)); }
   bool can_be_consumed() const { return sent && (!buffered || given_back); }
   Elements contents() { return buffered ? Elements(buffer) : source; }
-  void move(Dice& dice);  // one element, or notices that all are there; throws Trouble
+  void move(Dice& dice);  // one element, or notices that all are there; throws RunError
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace tutti {
+namespace tutti::internal {
 
 int Layout::rank_of_leaf(int leaf) const {
   return static_cast<int>(std::upper_bound(first_leaf.begin(), first_leaf.end(), leaf) - first_leaf.begin()) - 1;
@@ -25,4 +25,4 @@ int canonical_split(int lo, int hi) {
   return lo + m;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

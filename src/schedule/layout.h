@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 
 // Leaves are the inputs of a reduction, numbered 0 .. leaves()-1; rank r holds the consecutive leaves
 // [first_leaf[r], first_leaf[r + 1]). The canonical order is over leaves, so it does not depend on how they are spread.
@@ -25,4 +25,4 @@ struct Layout {
 // Requires hi - lo >= 2.
 int canonical_split(int lo, int hi);
 
-}  // namespace tutti
+}  // namespace tutti::internal

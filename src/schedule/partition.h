@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace tutti {
+namespace tutti::internal {
 
 struct ElementRange {
   std::size_t begin = 0;
@@ -36,4 +36,4 @@ struct Partition {
   }
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

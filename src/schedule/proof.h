@@ -7,7 +7,7 @@
 
 #include "tutti/types.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // What is asked of the schedules.
 struct Goal {
@@ -41,4 +41,4 @@ struct Proof {
   std::uint64_t messages = 0;  // over all ranks
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 
 enum class Space : std::uint8_t {
   input,    // the caller's input; row = this rank's leaf, 0 unless the rank contributes several
@@ -85,4 +85,4 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include "schedule/claimed_messages.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 std::string_view name_of(Space space) {
@@ -107,4 +107,4 @@ std::string to_text(std::span<const Schedule> schedules) {
   return text;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

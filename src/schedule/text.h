@@ -28,7 +28,7 @@
 
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 std::string_view to_string(StepKind kind);
 std::string to_text(const Region& region);
@@ -39,4 +39,4 @@ std::string to_text(std::span<const Schedule> schedules);
 // Throws Error{invalid_argument} naming the line.
 std::vector<Schedule> parse_schedules(std::string_view text);
 
-}  // namespace tutti
+}  // namespace tutti::internal

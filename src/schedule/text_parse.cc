@@ -9,7 +9,7 @@
 #include "schedule/text.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // One line, read token by token: words, numbers and single punctuation marks.
@@ -220,4 +220,4 @@ std::vector<Schedule> parse_schedules(std::string_view text) {
   return schedules;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include "schedule/verify_form.h"
 #include "schedule/verify_shortcuts.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 std::string output_name(int rank, int slice, int chunk) {
@@ -93,4 +93,4 @@ Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Go
   return proof;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

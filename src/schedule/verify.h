@@ -8,7 +8,7 @@
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // schedules[r] is rank r's. Proves, for every interleaving and however little or much the transports buffer:
 //   - form: regions, peers and side tables in range; trees well formed; partial and element types agree along each
@@ -25,4 +25,4 @@ namespace tutti {
 Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
              std::span<const std::vector<Shortcut>> shortcuts = {});
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include "schedule/text.h"
 #include "schedule/verify_form.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 void join(std::vector<int>& clock, const std::vector<int>& other) {
@@ -284,4 +284,4 @@ int Execution::rounds() const {
   return most;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -24,7 +24,7 @@
 #include "schedule/schedule.h"
 #include "schedule/verify_expressions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Execution {
  public:
@@ -142,4 +142,4 @@ class Execution {
   std::uint64_t messages_ = 0;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 
 #include "schedule/layout.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 int Expressions::intern(int below, int top) {
   const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(below)} << 32 | static_cast<std::uint32_t>(top);
@@ -70,4 +70,4 @@ std::string Expressions::describe(int expression) const {
   return fmt::format("({} + {})", describe(node.below), describe(node.top));
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

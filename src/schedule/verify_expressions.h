@@ -7,7 +7,7 @@
 
 #include "schedule/proof.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Expressions {
  public:
@@ -42,4 +42,4 @@ class Expressions {
   std::unordered_map<std::uint64_t, int> numbers_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 #include "schedule/claimed_messages.h"
 #include "schedule/text.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // Checks one rank's steps, counting messages as it goes.
@@ -182,4 +182,4 @@ void check_form(std::span<const Schedule> schedules, const Layout& layout, const
     }
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

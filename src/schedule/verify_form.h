@@ -8,7 +8,7 @@
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Thrown inside the verifier where the proof fails; verify() turns it into Proof::reason.
 struct Refutation {
@@ -29,4 +29,4 @@ std::string where(int rank, int step, StepKind kind);  // "rank 3, step 7 (reduc
 // Ranges, side tables, trees, types within a step, and messages sent = messages received. Throws Refutation.
 void check_form(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include "schedule/verify_execution.h"
 #include "schedule/verify_form.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 void Execution::fail(int rank, int step, const std::string& what) const {
   throw Refutation{where(rank, step, schedules_[rank].steps[step].kind) + ": " + what};
@@ -57,4 +57,4 @@ void Execution::deadlock() {
   throw Refutation{reason};
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

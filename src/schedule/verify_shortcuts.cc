@@ -24,7 +24,7 @@
 #include "schedule/verify_execution.h"
 #include "schedule/verify_form.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class ShortcutCheck {
@@ -127,4 +127,4 @@ void Execution::check_finish(int rank, const Step& step, int value) {
   cell(rank, schedules_[rank].sources_of(step)[0].region).value.reset();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
@@ -80,7 +80,7 @@ std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int 
 
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes) {
   const std::size_t size = std::max<std::size_t>(chunk_bytes, 1);
-  return static_cast<int>(std::clamp<std::size_t>(bytes / size + (bytes % size != 0), 1, kMostChunks));
+  return static_cast<int>(std::clamp<std::size_t>(bytes / size + (bytes % size != 0), 1, kMaxChunks));
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

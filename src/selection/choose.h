@@ -12,7 +12,7 @@
 #include "schedule/cost.h"
 #include "tutti/types.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
 inline constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
@@ -75,7 +75,7 @@ class Chooser {
 
 // Of the whole message.
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks);
-inline constexpr int kMostChunks = 128;
+inline constexpr int kMaxChunks = 128;
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

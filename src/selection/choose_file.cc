@@ -8,7 +8,7 @@
 #include "selection/choose_text.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Opened without waiting: a pipe that nobody writes to must not hold up the join.
 std::string read_table_file(const std::string& path) {
@@ -19,7 +19,7 @@ std::string read_table_file(const std::string& path) {
   if (fd < 0) refuse("cannot be read: " + std::generic_category().message(errno));
   struct stat about {};
   const bool regular = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-  std::string text(kMostTableBytes + 1, '\0');
+  std::string text(kMaxTableBytes + 1, '\0');
   std::size_t filled = 0;
   ssize_t got = 1;
   while (regular && got > 0 && filled < text.size()) {
@@ -30,9 +30,9 @@ std::string read_table_file(const std::string& path) {
   ::close(fd);
   if (!regular) refuse("is not a regular file");
   if (got < 0) refuse("cannot be read: " + std::generic_category().message(problem));
-  if (filled > kMostTableBytes) refuse("has more than " + std::to_string(kMostTableBytes) + " bytes");
+  if (filled > kMaxTableBytes) refuse("has more than " + std::to_string(kMaxTableBytes) + " bytes");
   text.resize(filled);
   return text;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

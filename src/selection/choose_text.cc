@@ -9,16 +9,16 @@
 #include "collectives/catalogue.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::array<std::string_view, 4> kHostWords{"*", "one", "several", "shared"};  // by HostCount
 
 constexpr std::string_view kFirstWords = "tutti table";
 constexpr int kVersion = 1;
-constexpr double kMostUs = 1e12;
-constexpr std::size_t kMostPointBytes = std::size_t{1} << 50;  // exact as a double
-constexpr int kMostCores = 1 << 20;
+constexpr double kMaxUs = 1e12;
+constexpr std::size_t kMaxPointBytes = std::size_t{1} << 50;  // exact as a double
+constexpr int kMaxCores = 1 << 20;
 
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find('#'));
@@ -62,7 +62,7 @@ class Parser {
     } else if (kind == "cores") {
       expect(2, "how many cores a host has");
       const auto cores = number<int>(words_[1]);
-      if (!cores || *cores < 0 || *cores > kMostCores) fail(fmt::format("{} is no number of cores", words_[1]));
+      if (!cores || *cores < 0 || *cores > kMaxCores) fail(fmt::format("{} is no number of cores", words_[1]));
       table_.model.cores = *cores;
     } else if (kind == "switch") {
       expect(3, "shm or tcp, us");
@@ -98,7 +98,7 @@ class Parser {
 
   double us(std::string_view word) const {
     const auto value = number<double>(word);
-    if (!value || !(*value >= 0 && *value <= kMostUs)) fail(fmt::format("{} is no number of microseconds", word));
+    if (!value || !(*value >= 0 && *value <= kMaxUs)) fail(fmt::format("{} is no number of microseconds", word));
     return *value;
   }
 
@@ -119,7 +119,7 @@ class Parser {
     if (!given) curve.points.clear();
     given = true;
     const std::size_t whole = size(words_[1]);
-    if (whole > kMostPointBytes) fail(fmt::format("{} bytes are more than a message has", words_[1]));
+    if (whole > kMaxPointBytes) fail(fmt::format("{} bytes are more than a message has", words_[1]));
     const auto bytes = static_cast<double>(whole);
     if (!curve.points.empty() && curve.points.back().bytes >= bytes)
       fail(fmt::format("{} bytes are not more than the {} of the point before", words_[1], curve.points.back().bytes));
@@ -226,4 +226,4 @@ std::uint64_t hash_of(const ChoiceTable& table) {
   return hash;
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -25,9 +25,9 @@
 
 #include "selection/choose.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
-inline constexpr std::size_t kMostTableBytes = 64 << 10;  // it travels to every rank
+inline constexpr std::size_t kMaxTableBytes = 64 << 10;  // it travels to every rank
 
 // Throws Error{invalid_argument}: "<name>, line 7: <what is wrong, and what should be there>".
 ChoiceTable parse_table(std::string_view text, const std::string& name);
@@ -46,4 +46,4 @@ std::string size_text(std::size_t bytes);
 // large.
 std::string read_table_file(const std::string& path);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

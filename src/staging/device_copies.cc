@@ -4,17 +4,17 @@
 
 #include "cuda/memory.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 DeviceCopies::DeviceCopies(Staging& staging, const Plan& plan, const Side& input, const Side& output, int device)
     : staging_(staging),
       plan_(plan),
       input_(input),
       output_(output),
-      in_(staging.lane(input.staged    ? input.device
-                       : output.staged ? output.device
-                                       : device)),
-      out_(staging.lane(output.staged ? output.device : in_.device)),
+      in_(staging.streams_of(input.staged    ? input.device
+                             : output.staged ? output.device
+                                             : device)),
+      out_(staging.streams_of(output.staged ? output.device : in_.device)),
       from_(plan.parts == 1 && &in_ == &out_ ? out_.out.get() : in_.in.get()),
       to_(out_.out.get()) {}
 
@@ -36,7 +36,7 @@ void DeviceCopies::begin(const std::map<int, cuda::Event>& ready) {
   };
   for (const auto& [device, event] : ready) hold(event, nullptr);
   // The slots, and the semaphores, of the call before.
-  if (const Staging::Lane* const last = std::exchange(staging_.last_out, &out_)) hold(last->over, last->out.get());
+  if (const Staging::Streams* const last = std::exchange(staging_.last_out, &out_)) hold(last->over, last->out.get());
 }
 
 void DeviceCopies::enqueue_fetch() {
@@ -78,4 +78,4 @@ void DeviceCopies::enqueue_delivery() {
   if (part + 1 == plan_.parts) out_.over.record(to_);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

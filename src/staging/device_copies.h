@@ -1,4 +1,4 @@
-// The copies of one call between its buffers on devices and the slots, as work on the streams of its lanes.
+// The copies of one call between its buffers on devices and the slots, as work on the streams of its streams.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include "executor/plan.h"
 #include "staging/staging.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // One side of a call, its input or its output.
 struct Side {
@@ -26,7 +26,7 @@ struct Side {
 // devices that have one queue for all streams.
 class DeviceCopies {
  public:
-  // Enqueues nothing. `device`: of the lane where neither side has one.
+  // Enqueues nothing. `device`: of the streams where neither side has one.
   DeviceCopies(Staging& staging, const Plan& plan, const Side& input, const Side& output, int device);
 
   bool fetches() const { return input_.staged && input_.moves; }     // by copies from the device
@@ -35,8 +35,8 @@ class DeviceCopies {
   // First: takes the call's place behind the calls before it.
   void take_numbers();
   bool has_numbers() const { return has_numbers_; }
-  // Then, before the first part: the lanes wait for `ready`, by device, and for the call before. Throws Error{system},
-  // as do the next two, which are called for each part in ascending order.
+  // Then, before the first part: the streams wait for `ready`, by device, and for the call before. Throws
+  // Error{system}, as do the next two, which are called for each part in ascending order.
   void begin(const std::map<int, cuda::Event>& ready);
   void enqueue_fetch();     // of the next part
   void enqueue_delivery();  // likewise
@@ -52,7 +52,7 @@ class DeviceCopies {
   bool has_fetched() const { return fetches_ == 0 || is_fetched(fetches_ - 1); }
   bool has_delivered() const { return deliveries_ == 0 || is_delivered(deliveries_ - 1); }
 
-  std::array<const Staging::Lane*, 2> lanes() const { return {&in_, &out_}; }
+  std::array<const Staging::Streams*, 2> streams() const { return {&in_, &out_}; }
   cuda::Stream to() const { return to_; }
 
  private:
@@ -61,11 +61,11 @@ class DeviceCopies {
   Staging& staging_;
   const Plan& plan_;
   const Side input_, output_;
-  Staging::Lane &in_, &out_;
+  Staging::Streams &in_, &out_;
   const cuda::Stream from_, to_;  // what copies from the device go on, and what copies to it; one, of a single part
   std::uint32_t before_ = 0;      // the number of the last part of the call before
   bool has_numbers_ = false;
   std::size_t fetches_ = 0, deliveries_ = 0;  // enqueued
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

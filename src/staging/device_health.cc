@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 const Error* DeviceHealth::failure_of(const StagedCall& call, int device) {
   if (question_.valid() && question_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
@@ -13,10 +13,10 @@ const Error* DeviceHealth::failure_of(const StagedCall& call, int device) {
   if (question_.valid() || now < asked_ + kBetweenQuestions) return nullptr;
   asked_ = now;
   try {
-    question_ = std::async(std::launch::async, [lanes = call.lanes()] {
+    question_ = std::async(std::launch::async, [streams = call.streams()] {
       std::map<int, Error> failed;
-      for (const Staging::Lane* lane : lanes)
-        if (const std::optional<Error> error = lane->out.failure()) failed.try_emplace(lane->device, *error);
+      for (const Staging::Streams* one : streams)
+        if (const std::optional<Error> error = one->out.failure()) failed.try_emplace(one->device, *error);
       return failed;
     });
   } catch (const std::exception&) {  // no thread for it now
@@ -26,4 +26,4 @@ const Error* DeviceHealth::failure_of(const StagedCall& call, int device) {
 
 void DeviceHealth::abandon() { static_cast<void>(new auto(std::move(question_))); }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "staging/staged_call.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Asks CUDA now and then, on a thread of its own: CUDA may hold up whoever asks. Under the engine's lock.
 class DeviceHealth {
@@ -28,4 +28,4 @@ class DeviceHealth {
   std::chrono::steady_clock::time_point asked_{};
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

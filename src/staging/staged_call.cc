@@ -5,7 +5,7 @@
 
 #include "memory/copy.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
@@ -95,19 +95,19 @@ bool StagedCall::is_delivered() const {
   return !copies_.delivers() || (is_ahead_ ? copies_.is_delivered(plan_.parts - 1) : copies_.has_delivered());
 }
 
-Guest StagedCall::guest(const Tag& tag) const {
-  Guest guest{.tag = tag};
-  if (!input_.staged || !output_.staged || input_.device != output_.device) return guest;
-  guest.device = input_.device;
-  guest.input = input_.data;
-  guest.output = output_.data;
-  for (const auto& [device, event] : ready_) guest.ready.push_back(&event);
-  guest.stream = copies_.to();
-  return guest;
+Participant StagedCall::participant(const Tag& tag) const {
+  Participant participant{.tag = tag};
+  if (!input_.staged || !output_.staged || input_.device != output_.device) return participant;
+  participant.device = input_.device;
+  participant.input = input_.data;
+  participant.output = output_.data;
+  for (const auto& [device, event] : ready_) participant.ready.push_back(&event);
+  participant.stream = copies_.to();
+  return participant;
 }
 
 void StagedCall::release() noexcept {
   if (copies_.has_numbers()) copies_.signal_done(plan_.parts - 1);
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

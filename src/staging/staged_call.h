@@ -7,10 +7,10 @@
 #include <map>
 
 #include "cuda/stream.h"
-#include "executor/meeting.h"
+#include "executor/device_rendezvous.h"
 #include "staging/device_copies.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // What must be done before the call, when its copies are enqueued, and what waits for it. With a stream, the call runs
 // after the work that the stream already has. Without one, it runs after the work that the default streams of its
@@ -44,9 +44,9 @@ class StagedCall {
   bool is_delivered() const;
 
   cuda::Stream stream() const { return stream_; }  // or nullptr
-  std::array<const Staging::Lane*, 2> lanes() const { return copies_.lanes(); }
+  std::array<const Staging::Streams*, 2> streams() const { return copies_.streams(); }
   // What the ranks of this process are told of it, where they meet.
-  Guest guest(const Tag& tag) const;
+  Participant participant(const Tag& tag) const;
 
   // The call is over, well or not: the device goes on with all that it was given.
   void release() noexcept;
@@ -69,4 +69,4 @@ class StagedCall {
   std::atomic<bool> enqueueing_{false};
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

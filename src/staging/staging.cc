@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 template <std::size_t... kIndex>
@@ -19,21 +19,21 @@ std::array<cuda::Event, Staging::kSlots> events(int device) {
 Staging::Slot::Slot(std::shared_ptr<SymmetricMemory> from, int device)
     : memory(std::move(from)), pinned(device, memory->data(), memory->bytes()) {}
 
-Staging::Lane::Lane(int on) : device(on), in(on), out(on), fetched(events(on)), delivered(events(on)), over(on) {}
-Staging::Lane::~Lane() {
+Staging::Streams::Streams(int on) : device(on), in(on), out(on), fetched(events(on)), delivered(events(on)), over(on) {}
+Staging::Streams::~Streams() {
   in.finish();
   out.finish();
 }
 
 Staging::Staging(int device) : fetched(device), done(device), delivered(device) {
   const cuda::OnDevice here(device);
-  Lane& first = lane(device);
+  Streams& first = streams_of(device);
   fetched.signal(0, first.out.get());
   done.hold(first.out.get(), 0);
   first.over.record(first.out.get());
   last_out = &first;
 }
-Staging::~Staging() { lanes_.clear(); }
+Staging::~Staging() { streams_.clear(); }
 
 std::size_t Staging::plan_bytes(const Plan& plan) {
   return std::max(plan.input_rows, plan.output_rows) * plan.row_bytes;
@@ -59,6 +59,6 @@ void Staging::add_slots(const Plan& plan, int device, std::vector<std::shared_pt
   all.bytes = all.slots.back().memory->bytes();
 }
 
-Staging::Lane& Staging::lane(int device) { return lanes_.try_emplace(device, device).first->second; }
+Staging::Streams& Staging::streams_of(int device) { return streams_.try_emplace(device, device).first->second; }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -23,7 +23,7 @@
 #include "executor/plan.h"
 #include "executor/symmetric_memory.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Whoever makes the communicator's calls grows it; not thread-safe but for the semaphores.
 class Staging {
@@ -32,16 +32,16 @@ class Staging {
 
   // Tries at once what some devices cannot do: throws Error{system, unsupported}.
   explicit Staging(int device);
-  ~Staging();  // waits for the lanes, which no call holds by then
+  ~Staging();  // waits for the streams, which no call holds by then
 
   struct Slot {
     Slot(std::shared_ptr<SymmetricMemory> from, int device);
     std::shared_ptr<SymmetricMemory> memory;
     cuda::Pinned pinned;
   };
-  struct Lane {  // of one device
-    explicit Lane(int device);
-    ~Lane();
+  struct Streams {  // of one device
+    explicit Streams(int device);
+    ~Streams();
     const int device;
     cuda::OwnStream in, out;                             // from the device, to it
     std::array<cuda::Event, kSlots> fetched, delivered;  // by slot
@@ -63,16 +63,16 @@ class Staging {
     const Room& all = room(plan);
     return all.slots[all.slots.size() - slots_of(plan) + part % slots_of(plan)].memory->data();
   }
-  Lane& lane(int device);
+  Streams& streams_of(int device);
 
   // Parts are numbered as they come, over all calls: reserves the next numbers, and returns the last one before them.
   std::uint32_t number_parts(std::size_t parts) {
     return std::exchange(last_, last_ + static_cast<std::uint32_t>(parts));
   }
-  cuda::Semaphore fetched;         // signalled by lanes: parts whose input has been copied, or may be touched
-  cuda::Semaphore done;            // by the host: parts whose operation is done, and all after it that the host does
-  cuda::Semaphore delivered;       // by lanes: parts whose output has been copied
-  const Lane* last_out = nullptr;  // of the call before: its end is there
+  cuda::Semaphore fetched;            // signalled by streams: parts whose input has been copied, or may be touched
+  cuda::Semaphore done;               // by the host: parts whose operation is done, and all after it that the host does
+  cuda::Semaphore delivered;          // by streams: parts whose output has been copied
+  const Streams* last_out = nullptr;  // of the call before: its end is there
 
  private:
   struct Room {
@@ -83,8 +83,8 @@ class Staging {
   static std::size_t slots_of(const Plan& plan) { return plan.parts == 1 ? 1 : kSlots; }
   const Room& room(const Plan& plan) const { return plan.parts == 1 ? whole_ : parts_; }
   Room whole_, parts_;  // for calls of one part, and of several
-  std::map<int, Lane> lanes_;
+  std::map<int, Streams> streams_;
   std::uint32_t last_ = 0;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 
 #include "topology/machine.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 Processors processors_near(hwloc_obj_t part) {
@@ -43,11 +43,11 @@ hwloc_obj_t common_part(hwloc_obj_t a, hwloc_obj_t b) {
   return a;
 }
 
-Meeting meeting_at(hwloc_obj_t part) {
-  if (part->type == HWLOC_OBJ_PCI_DEVICE) return Meeting::pci_switch;
+Proximity meeting_at(hwloc_obj_t part) {
+  if (part->type == HWLOC_OBJ_PCI_DEVICE) return Proximity::pci_switch;
   if (part->type == HWLOC_OBJ_BRIDGE)
-    return part->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI ? Meeting::pci_switch : Meeting::root_complex;
-  return part->parent == nullptr ? Meeting::machine : Meeting::part;
+    return part->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI ? Proximity::pci_switch : Proximity::root_complex;
+  return part->parent == nullptr ? Proximity::machine : Proximity::part;
 }
 
 }  // namespace
@@ -70,11 +70,11 @@ std::optional<Attachment> Machine::attachment_of(const std::string& pci) const {
     if (depth < nearest) continue;
     if (depth > nearest) found.nearest.clear();
     nearest = depth;
-    found.meeting = meeting_at(common);
+    found.proximity = meeting_at(common);
     found.nearest.emplace_back(other->name);
   }
   std::ranges::sort(found.nearest);
   return found;
 }
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

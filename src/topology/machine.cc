@@ -8,7 +8,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 class Bitmap {
@@ -179,4 +179,4 @@ void keep_near_this_thread(void* at, std::size_t bytes) noexcept try {
 } catch (const Error&) {
 }
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

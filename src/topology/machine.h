@@ -13,10 +13,10 @@
 
 struct hwloc_topology;
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 
 // Where two PCI devices meet; the nearest first.
-enum class Meeting {
+enum class Proximity {
   pci_switch,    // below the bridges of one root port: nothing between them passes the processor
   root_complex,  // at one host bridge
   part,          // in one package, or another part of the machine
@@ -29,7 +29,7 @@ struct Attachment {
   std::optional<int> package;        // by the system's number; nothing where it is at no one's
   double link_gbs = 0;               // of its PCIe link as it was when hwloc looked, GB/s; 0: not known
   std::vector<std::string> nearest;  // of the network and RDMA devices those that no other is nearer than: "mlx5_0"
-  Meeting meeting = Meeting::pci_switch;  // with these
+  Proximity proximity = Proximity::pci_switch;  // with these
 };
 
 // Thread-safe: nothing changes it.
@@ -84,4 +84,4 @@ int node_of_this_thread() noexcept;
 // costs speed.
 void keep_near_this_thread(void* at, std::size_t bytes) noexcept;
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

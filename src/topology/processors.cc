@@ -9,7 +9,7 @@
 #include <memory>
 #include <numeric>
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 // A set of the kernel's, of any size.
@@ -28,7 +28,7 @@ class Mask {
   std::unique_ptr<cpu_set_t, Free> set_;
 };
 
-constexpr int kUsualProcessors = 1024, kMostProcessors = 1 << 20;
+constexpr int kUsualProcessors = 1024, kMaxProcessors = 1 << 20;
 
 // Hands out processors such that each rank has its own, as long as that is possible (Kuhn's augmenting paths).
 class Seating {
@@ -74,7 +74,7 @@ class Seating {
 
 Processors allowed_processors() {
   Processors found;
-  for (int size = kUsualProcessors; size <= kMostProcessors; size *= 2) {
+  for (int size = kUsualProcessors; size <= kMaxProcessors; size *= 2) {
     const Mask mask(size);
     if (::sched_getaffinity(0, mask.bytes(), mask.get()) != 0) {
       if (errno == EINVAL) continue;  // the machine has more
@@ -133,4 +133,4 @@ bool must_share(const std::vector<Place>& ranks) {
   return !Seating(ranks).seat_all();
 }
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 
 using Processors = std::vector<int>;  // ascending, by the system's numbers
 
@@ -44,4 +44,4 @@ struct Place {
 // all run everywhere, if they do not outnumber the processors. A share is taken to be that of all of them together.
 bool must_share(const std::vector<Place>& ranks);
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

@@ -7,7 +7,7 @@
 
 #include "topology/processors.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
@@ -57,4 +57,4 @@ int processor_share(const std::string& root) {
   return least == kUnlimited ? 0 : std::max(1, static_cast<int>(std::min(least, 1e6)));
 }
 
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

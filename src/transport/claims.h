@@ -9,7 +9,7 @@
 
 #include "transport/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Message number `message` is to be filled into data[0, bytes), or (viewed) to be looked at.
 struct Claim {
@@ -67,4 +67,4 @@ class Claims {
   bool viewing_ = false;  // one of them is a view
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -21,7 +21,7 @@
 #include "tutti/settings.h"
 #include "types/path.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // What a rank knows of the job's ranks once all have joined.
 struct JobRanks {
@@ -49,7 +49,7 @@ class Connector {
   // Whether its messages pass through the system's kernel, which wakes a rank that sleeps sooner than one that yields.
   virtual bool wakes_sleepers() const { return false; }
   // The setting that asks for this transport though it may do without: "TUTTI_VERBS_DEVICE asks for mlx5_0". Or "".
-  virtual std::string wish() const { return {}; }
+  virtual std::string requested_by() const { return {}; }
 
   // Before this rank joins: why it cannot use this transport, for all ranks to hear; empty if it can. `is_forced`: the
   // job is to use no other.
@@ -76,8 +76,8 @@ class Connector {
 // What a connector may use as long as it lives.
 struct ConnectorContext {
   const Settings& settings;
-  const runtime::Log& log;
+  const internal::Log& log;
   Sleeper& sleeper;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <random>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class FaultyChannel final : public Channel {
@@ -109,4 +109,4 @@ void FaultyTransport::after_sleep() {
   inner_.after_sleep();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

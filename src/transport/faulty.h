@@ -9,7 +9,7 @@
 
 #include "transport/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 struct Faults {
   std::uint64_t seed = 1;
@@ -48,4 +48,4 @@ class FaultyTransport final : public Transport {
   bool awake_ = true;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include "base/little_endian.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr std::uint16_t kData = 0;
@@ -40,4 +40,4 @@ std::optional<Header> Header::decode(std::span<const std::byte, kBytes> bytes) {
   return header;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

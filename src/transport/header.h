@@ -20,7 +20,7 @@
 
 #include "transport/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 struct Header {
   static constexpr std::size_t kBytes = 64;
@@ -36,4 +36,4 @@ struct Header {
   static std::optional<Header> decode(std::span<const std::byte, kBytes> bytes);
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

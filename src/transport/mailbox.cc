@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace tutti {
+namespace tutti::internal {
 
 Mailbox::~Mailbox() {
   if (kept_.fd >= 0) close(kept_.fd);
@@ -56,4 +56,4 @@ void Mailboxes::fail(std::uint64_t communicator, int peer, const std::string& wh
   sleeper_.ring();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

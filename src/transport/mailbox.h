@@ -11,7 +11,7 @@
 
 #include "transport/sleeper.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Thread-safe.
 class Mailbox {
@@ -58,4 +58,4 @@ class Mailboxes {
   std::map<std::pair<std::uint64_t, int>, std::shared_ptr<Mailbox>> mailboxes_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -4,7 +4,7 @@
 
 #include "transport/connector.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 #define TUTTI_TRANSPORT(kind)                                           \
   namespace kind {                                                      \
@@ -40,4 +40,4 @@ std::string transport_names() {
 
 void register_transport(const TransportKind& kind) { kinds().push_back(kind); }
 
-}  // namespace tutti
+}  // namespace tutti::internal

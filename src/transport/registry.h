@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 
 class Connector;
 struct ConnectorContext;
@@ -29,4 +29,4 @@ std::string transport_names();  // "auto, shm, verbs or tcp"
 // Adds a kind behind the others. Before the first rank of this process joins a job; not thread-safe.
 void register_transport(const TransportKind& kind);
 
-}  // namespace tutti
+}  // namespace tutti::internal

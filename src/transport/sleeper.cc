@@ -14,7 +14,7 @@
 #include "base/descriptor.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 void add(int epoll, int fd, std::uint32_t events) {
@@ -49,7 +49,7 @@ Sleeper::~Sleeper() {
 
 void Sleeper::watch(int fd) { add(epoll_, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP); }
 
-void Sleeper::forget(int fd) { epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
+void Sleeper::unwatch(int fd) { epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr); }
 
 void Sleeper::ring() const {
   const int saved = errno;  // a signal handler must leave it alone
@@ -62,8 +62,8 @@ void Sleeper::ring() const {
 void Sleeper::sleep(std::chrono::microseconds limit) {
   // Rounded up to epoll's milliseconds: the limit only guards against a peer that never rings.
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
-  epoll_event news[kMostNews];
-  const int count = epoll_wait(epoll_, news, kMostNews,
+  epoll_event news[kMaxNews];
+  const int count = epoll_wait(epoll_, news, kMaxNews,
                                static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max())));
   news_count_ = static_cast<std::size_t>(std::max(count, 0));
   for (std::size_t i = 0; i < news_count_; ++i) news_[i] = news[i].data.fd;
@@ -71,4 +71,4 @@ void Sleeper::sleep(std::chrono::microseconds limit) {
 
 bool Sleeper::had_news(int fd) const { return std::find(news_, news_ + news_count_, fd) != news_ + news_count_; }
 
-}  // namespace tutti
+}  // namespace tutti::internal

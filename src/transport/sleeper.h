@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace tutti {
+namespace tutti::internal {
 
 class Sleeper {
  public:
@@ -16,7 +16,7 @@ class Sleeper {
 
   // Edge-triggered: wakes once for each new readiness (read or write) of `fd` after this call.
   void watch(int fd);
-  void forget(int fd);
+  void unwatch(int fd);
 
   // Thread-safe and async-signal-safe: wakes the sleeper now, or at its next sleep().
   void ring() const;
@@ -29,11 +29,11 @@ class Sleeper {
   bool had_news(int fd) const;
 
  private:
-  static constexpr std::size_t kMostNews = 16;
-  int news_[kMostNews];
+  static constexpr std::size_t kMaxNews = 16;
+  int news_[kMaxNews];
   std::size_t news_count_ = 0;
   int epoll_ = -1;
   int bell_ = -1;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -18,7 +18,7 @@
 
 #include "types/tag.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Thrown by a Channel. The runtime turns it into a tutti::Error that names ranks and calls.
 struct TagMismatch {
@@ -138,4 +138,4 @@ class Transport {
   virtual void look_at_peers() {}
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

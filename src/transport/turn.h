@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace tutti {
+namespace tutti::internal {
 
 class Turn {
  public:
@@ -28,4 +28,4 @@ class Turn {
   std::atomic<std::uint64_t> count_{0};
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -2,10 +2,10 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
+constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 48;
 
 // A caller's number may be no enumerator: what is looked up by it would lie beside the table.
 template <class Enum>
@@ -29,19 +29,19 @@ std::uint64_t number(Enum value) {
 
 }  // namespace
 
-void check(const Ask& ask, int ranks) {
-  check_named("a call", "collective", ask.collective);
-  const std::string what(to_string(ask.collective));
-  check_named(what, "element type", ask.dtype);
-  check_named(what, "operator", ask.op);
-  check_named(what, "order", ask.order);
-  check_named(what, "algorithm", ask.algorithm);
-  if (ask.count >= kMostElements / static_cast<std::uint64_t>(ranks))
+void check(const CallSpec& spec, int ranks) {
+  check_named("a call", "collective", spec.collective);
+  const std::string what(to_string(spec.collective));
+  check_named(what, "element type", spec.dtype);
+  check_named(what, "operator", spec.op);
+  check_named(what, "order", spec.order);
+  check_named(what, "algorithm", spec.algorithm);
+  if (spec.count >= kMaxElements / static_cast<std::uint64_t>(ranks))
     throw Error(ErrorCode::invalid_argument,
-                what + ": a count of " + std::to_string(ask.count) + " is more than 2^48 elements over all ranks");
-  if (ask.root < 0 || ask.root >= ranks)
+                what + ": a count of " + std::to_string(spec.count) + " is more than 2^48 elements over all ranks");
+  if (spec.root < 0 || spec.root >= ranks)
     throw Error(ErrorCode::invalid_argument,
-                what + ": root " + std::to_string(ask.root) + " is not a rank; there are " + std::to_string(ranks));
+                what + ": root " + std::to_string(spec.root) + " is not a rank; there are " + std::to_string(ranks));
 }
 
 Tag Call::pack() const {
@@ -93,4 +93,4 @@ std::string describe(const Call& call) {
 
 std::string describe_kind(const Call& call) { return in_words(call, ""); }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

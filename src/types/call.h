@@ -11,10 +11,10 @@
 #include "tutti/types.h"
 #include "types/tag.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // What a caller asks for: the algorithm may still be open.
-struct Ask {
+struct CallSpec {
   Collective collective = Collective::barrier;
   DType dtype = DType::uint8;
   Op op = Op::sum;
@@ -23,11 +23,11 @@ struct Ask {
   std::uint8_t flags = 0;
   int root = 0;
   std::uint64_t count = 0;
-  friend bool operator==(const Ask&, const Ask&) = default;
+  friend bool operator==(const CallSpec&, const CallSpec&) = default;
 };
 
 // Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
-void check(const Ask& ask, int ranks);
+void check(const CallSpec& spec, int ranks);
 
 struct Call {
   std::uint32_t sequence = 0;  // of this communicator, from 1
@@ -59,4 +59,4 @@ inline std::uint64_t mix(std::uint64_t x) {
 std::string describe(const Call& call);
 std::string describe_kind(const Call& call);  // "all_reduce (float32 x 1048576, sum)"
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-namespace tutti {
+namespace tutti::internal {
 
 enum class Path : std::uint8_t { local, tcp };  // a Unix socket on one host, or TCP
 
-}  // namespace tutti
+}  // namespace tutti::internal

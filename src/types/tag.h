@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-namespace tutti {
+namespace tutti::internal {
 
 // What a message belongs to: the call it was made for, packed (types/call.h). Two ranks that make the same call have
 // equal tags; a transport compares them before any byte of user memory is touched, and throws TagMismatch.
@@ -12,4 +12,4 @@ struct Tag {
   friend bool operator==(const Tag&, const Tag&) = default;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 Settings settings_of(int rank, LogLevel level = LogLevel::warn, LogSink sink = nullptr) {
@@ -76,4 +76,4 @@ TEST(Log, AStderrThatNobodyReadsHoldsNobodyUp) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -14,7 +14,7 @@
 #include "collectives/sweep.h"
 #include "schedule/partition.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 const std::string kSources = TUTTI_COLLECTIVES_SOURCES;  // the folder src/collectives
@@ -220,4 +220,4 @@ TEST(SlicedTree, BalancesReceivesForUpTo128Ranks) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include "collectives/sweep.h"
 #include "schedule/interpret.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count,
@@ -14,10 +14,10 @@ void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Messa
   const std::vector<Schedule> schedules = build_all(entry, layout, message);
   for (const bool in_place : {false, true}) {
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
-    EXPECT_EQ(run.trouble, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
-                               << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
-                               << message.chunks << " chunks, " << count << " elements"
-                               << (in_place ? ", in place" : "") << ", seed " << seed;
+    EXPECT_EQ(run.error_text, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
+                                  << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
+                                  << message.chunks << " chunks, " << count << " elements"
+                                  << (in_place ? ", in place" : "") << ", seed " << seed;
   }
 }
 
@@ -69,7 +69,7 @@ TEST(Catalogue, GivesTheSameBitsWhateverTheCanonicalAlgorithmAndTheSpreadOfLeave
     for (int n : {1, 2, 3, 5, 11}) {
       const Layout layout = entry.several_leaves ? random_layout(n, kLeaves, random) : Layout::of(kLeaves);
       const auto run = interpret(build_all(entry, layout, {}), layout, goal_of(entry), 23, false, n);
-      ASSERT_EQ(run.trouble, "") << name_of(entry);
+      ASSERT_EQ(run.error_text, "") << name_of(entry);
       if (first.empty()) first = run.outputs[0];
       for (const auto& output : run.outputs)
         EXPECT_EQ(output, first) << name_of(entry) << " on " << layout.ranks() << " ranks";
@@ -78,4 +78,4 @@ TEST(Catalogue, GivesTheSameBitsWhateverTheCanonicalAlgorithmAndTheSpreadOfLeave
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class Parser {
@@ -83,4 +83,4 @@ Bound evaluate(std::string_view formula, const Letters& letters) {
   return bound;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

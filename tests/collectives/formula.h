@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace tutti {
+namespace tutti::internal {
 
 struct Bound {
   bool at_most = false;
@@ -22,4 +22,4 @@ struct Letters {
 // up. Throws std::invalid_argument.
 Bound evaluate(std::string_view formula, const Letters& letters);
 
-}  // namespace tutti
+}  // namespace tutti::internal

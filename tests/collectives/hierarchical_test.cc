@@ -8,7 +8,7 @@
 #include "collectives/held_by_hosts.h"
 #include "collectives/sweep.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 std::vector<const AlgorithmEntry*> hierarchical() {
@@ -194,4 +194,4 @@ TEST(CarriersInTurn, CarryEquallyManySlices) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "schedule/interpret.h"
 #include "schedule/mutator.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 struct Tally {
@@ -24,8 +24,8 @@ int rounds_asked() {
 std::string trouble_under_some_seed(const std::vector<Schedule>& mutant, const Layout& layout, const Goal& goal) {
   for (int seed = 0; seed < 10; ++seed) {
     const std::size_t count = mutant[0].slices * mutant[0].chunks * 2 + seed % 3;
-    std::string trouble = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).trouble;
-    if (!trouble.empty()) return trouble;
+    std::string error_text = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).error_text;
+    if (!error_text.empty()) return error_text;
   }
   return {};
 }
@@ -38,12 +38,12 @@ void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message
   const std::string change = Mutator(seed).mutate(mutant);
   if (mutant == schedules) return;
   const Proof proof = verify(mutant, layout, goal);
-  const std::string trouble = trouble_under_some_seed(mutant, layout, goal);
-  EXPECT_TRUE(trouble.empty() || !proof.holds)
+  const std::string error_text = trouble_under_some_seed(mutant, layout, goal);
+  EXPECT_TRUE(error_text.empty() || !proof.holds)
       << name_of(entry) << " on " << layout.ranks() << " ranks with " << layout.leaves() << " leaves, mutant " << seed
-      << " (" << change << "): " << trouble;
+      << " (" << change << "): " << error_text;
   ++(proof.holds ? tally.accepted : tally.rejected);
-  if (!trouble.empty()) ++tally.broken;
+  if (!error_text.empty()) ++tally.broken;
 }
 
 TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
@@ -74,4 +74,4 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

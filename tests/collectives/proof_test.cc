@@ -3,13 +3,13 @@
 
 #include "collectives/sweep.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // The full product of ranks, roots and chunks is in slow_test.cc.
 TEST(Catalogue, IsProvenForEveryNumberOfRanks) {
   for (const AlgorithmEntry& entry : catalogue())
-    for (int n = 1; n <= kMostRanksQuickly; ++n) {
+    for (int n = 1; n <= kMaxRanksQuickly; ++n) {
       const std::vector<int> chunks = chunks_of(entry);
       expect_proof(entry, Layout::of(n), {.root = n / 2, .chunks = chunks[n % chunks.size()]});
     }
@@ -60,4 +60,4 @@ TEST(Catalogue, PipelinesManyChunks) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 #include "collectives/sweep.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // kinds[first, first + count) are all `kind`, and to the peers after rank, in that order.
@@ -120,4 +120,4 @@ TEST(Catalogue, IsFoundByName) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "collectives/catalogue.h"
 #include "schedule/verify.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // What the entry claims to keep.
 inline Goal goal_of(const AlgorithmEntry& entry, int root = 0) {
@@ -88,13 +88,13 @@ inline bool looks_at_hosts(const AlgorithmEntry& entry) {
   return schedules(on_hosts({0, 0, 1, 1, 2, 2})) != together || schedules(on_hosts({0, 1, 0, 1, 0, 1})) != together;
 }
 
-inline constexpr int kMostRanks = 64;
+inline constexpr int kMaxRanks = 64;
 
 // Sanitizers make a proof twenty times as long, and what is to be found of that kind shows with few ranks.
 #ifdef TUTTI_BRIEF
-inline constexpr int kMostRanksQuickly = 12;
+inline constexpr int kMaxRanksQuickly = 12;
 #else
-inline constexpr int kMostRanksQuickly = kMostRanks;
+inline constexpr int kMaxRanksQuickly = kMaxRanks;
 #endif
 
 inline Proof prove(const AlgorithmEntry& entry, const Layout& layout, const Message& message, Order order) {
@@ -108,4 +108,4 @@ inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, cons
                            << " chunks: " << proof.reason;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include "control/control.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 Tag kind_of(std::uint32_t sequence) { return Tag{{sequence % 1000 * 3ull + 1, sequence * 7ull + 2}}; }
@@ -94,4 +94,4 @@ TEST(CallHistory, NeverShowsHalfOfACall) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -16,7 +16,7 @@
 #include "control/validate.h"
 #include "net/free_port.h"
 
-namespace tutti::runtime::testing_ranks {
+namespace tutti::internal::testing_ranks {
 
 using std::chrono::milliseconds;
 
@@ -149,4 +149,4 @@ class Inbox {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-}  // namespace tutti::runtime::testing_ranks
+}  // namespace tutti::internal::testing_ranks

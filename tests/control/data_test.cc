@@ -10,7 +10,7 @@
 #include "control/message.h"
 #include "net/handshake.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -210,4 +210,4 @@ TEST(ControlData, AConnectionThatIsCutBeforeItHasProvenItselfIsTriedAgain) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

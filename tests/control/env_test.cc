@@ -10,7 +10,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -24,7 +24,7 @@ Settings read(const Variables& variables) {
 }
 
 // The message of the error that these variables give.
-std::string trouble(const Variables& variables) {
+std::string error_text(const Variables& variables) {
   try {
     read(variables);
   } catch (const Error& error) {
@@ -89,7 +89,7 @@ TEST(Env, SlurmMeetsOnTheFirstHostOfTheStep) {
   EXPECT_NE(s.master_port, read(with(slurm, {{"SLURM_JOB_ID", "4712"}})).master_port);
   EXPECT_EQ(read(with(slurm, {{"SLURM_JOB_NODELIST", "n[07-09]"}})).master_address, "n07");
   EXPECT_EQ(read(with(slurm, {{"SLURM_NNODES", "1"}})).master_address, "");
-  EXPECT_TRUE(says(trouble({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}), "SLURM_JOB_ID"));
+  EXPECT_TRUE(says(error_text({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}), "SLURM_JOB_ID"));
   expect_who(read({{"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "1"}}), 0, 1, "", 0);  // a shell in an allocation
 }
 
@@ -113,14 +113,14 @@ TEST(Env, OurVariablesComeBeforeALaunchers) {
 }
 
 TEST(Env, WhatIsMissingIsNamed) {
-  EXPECT_TRUE(says(trouble({{"TUTTI_RANK", "0"}}), "TUTTI_RANK is set but TUTTI_SIZE is not"));
-  EXPECT_TRUE(says(trouble({{"WORLD_SIZE", "2"}}), "WORLD_SIZE is set but RANK is not"));
-  EXPECT_TRUE(says(trouble({{"TUTTI_RANK", "0"}, {"TUTTI_SIZE", "2"}}), "TUTTI_MASTER"));
-  EXPECT_TRUE(says(trouble({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}), "MASTER_ADDR"));
-  EXPECT_TRUE(says(trouble({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), "MASTER_PORT"));
-  EXPECT_TRUE(
-      says(trouble({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
-           "set TUTTI_MASTER=host:port"));
+  EXPECT_TRUE(says(error_text({{"TUTTI_RANK", "0"}}), "TUTTI_RANK is set but TUTTI_SIZE is not"));
+  EXPECT_TRUE(says(error_text({{"WORLD_SIZE", "2"}}), "WORLD_SIZE is set but RANK is not"));
+  EXPECT_TRUE(says(error_text({{"TUTTI_RANK", "0"}, {"TUTTI_SIZE", "2"}}), "TUTTI_MASTER"));
+  EXPECT_TRUE(says(error_text({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}), "MASTER_ADDR"));
+  EXPECT_TRUE(says(error_text({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), "MASTER_PORT"));
+  EXPECT_TRUE(says(
+      error_text({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+      "set TUTTI_MASTER=host:port"));
 }
 
 TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
@@ -136,12 +136,12 @@ TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
       {"TUTTI_DEBUG", {"1", "WARN", "all"}}};
   for (const auto& [name, values] : bad)
     for (const std::string& value : values) {
-      const std::string message = trouble(with(kTutti, {{name, value}}));
+      const std::string message = error_text(with(kTutti, {{name, value}}));
       EXPECT_TRUE(says(message, name + " is '" + value + "' but should be "))
           << name << "=" << value << ": " << message;
     }
-  EXPECT_TRUE(says(trouble(with(kTorch, {{"MASTER_PORT", "x"}})), "MASTER_PORT is 'x'"));
-  EXPECT_TRUE(says(trouble(with(kTorch, {{"MASTER_PORT", "65535"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}})),
+  EXPECT_TRUE(says(error_text(with(kTorch, {{"MASTER_PORT", "x"}})), "MASTER_PORT is 'x'"));
+  EXPECT_TRUE(says(error_text(with(kTorch, {{"MASTER_PORT", "65535"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}})),
                    "MASTER_PORT is '65535'"));
 }
 
@@ -209,20 +209,20 @@ TEST_F(SecretFile, IsReadFromItsVariableOrTheHomeDirectory) {
 TEST_F(SecretFile, IsRefusedWhenOthersMayReadItOrItIsNoSecret) {
   for (const mode_t mode : {0640, 0604, 0660, 0644, 0620}) {
     write("x", mode);
-    EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "chmod 600"));
-    EXPECT_TRUE(says(trouble(with(kTutti, {{"HOME", directory_}})), "chmod 600"));
+    EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "chmod 600"));
+    EXPECT_TRUE(says(error_text(with(kTutti, {{"HOME", directory_}})), "chmod 600"));
   }
   write("\n", 0600);
-  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "is empty"));
+  EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "is empty"));
   write(std::string(5000, 'x'), 0600);
-  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "at most 4096"));
-  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", directory_}})), "not a regular file"));
-  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", path_ + "x"}})), "cannot be read"));
+  EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", path_}})), "at most 4096"));
+  EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", directory_}})), "not a regular file"));
+  EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", path_ + "x"}})), "cannot be read"));
   const std::string pipe = directory_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_TRUE(says(trouble(with(kTutti, {{"TUTTI_SECRET_FILE", pipe}})), "not a regular file"));
+  EXPECT_TRUE(says(error_text(with(kTutti, {{"TUTTI_SECRET_FILE", pipe}})), "not a regular file"));
   std::remove(pipe.c_str());
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

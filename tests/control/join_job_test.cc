@@ -8,7 +8,7 @@
 #include "topology/processors.h"
 #include "tutti/store.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -336,4 +336,4 @@ TEST(ControlJoin, AMasterOfSomethingElseIsNamed) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using std::chrono::milliseconds;
@@ -115,7 +115,7 @@ TEST(Joiner, RefusesATableThatMakesNoSense) {
 TEST(Joiner, RefusesAnAnnouncementBeyondItsBound) {
   Joiner joiner(1, 2);
   joiner.received(Table{
-      {}, {introduction_of(0, 2).member, introduction_of(1, 2).member}, std::string(kMostAnnouncedBytes + 1, 'x')});
+      {}, {introduction_of(0, 2).member, introduction_of(1, 2).member}, std::string(kMaxAnnouncedBytes + 1, 'x')});
   EXPECT_FALSE(joiner.table());
   EXPECT_TRUE(joiner.error());
 }
@@ -141,4 +141,4 @@ TEST(Joiner, KnowsWhoIsMissingWhenItsTimeIsOver) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 
 #include "control/control_ranks.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -110,4 +110,4 @@ TEST(ControlLimits, NoDescriptorTakesTheNumberOfAStandardStream) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 
 #include "control/control_ranks.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -229,4 +229,4 @@ TEST(ControlNotice, ANoticeThatComesBeforeItsHandlerIsKept) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

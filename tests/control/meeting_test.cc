@@ -4,7 +4,7 @@
 #include "control/control_ranks.h"
 #include "tutti/store.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -34,4 +34,4 @@ TEST(ControlJoin, AnAddressInBracketsIsAnAddress) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

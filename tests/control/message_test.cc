@@ -6,7 +6,7 @@
 
 #include "documented.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 Member member_of(int rank) {
@@ -137,4 +137,4 @@ TEST(ControlMessage, DamagedBytesNeverDoWorseThanBreakTheStream) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using std::chrono::milliseconds;
@@ -154,7 +154,7 @@ TEST(Relay, RankZeroHandsFarewellsOnWhenItLeaves) {
   for (int i : {0, 1}) EXPECT_EQ(std::get<Farewell>(out[i].message).account.digest, 50u);
   for (int i : {2, 3}) EXPECT_EQ(std::get<Notice>(out[i].message).kind, Kind::left);
 
-  Seat seat(1, 3, kPace, kStart);
+  ControlMember seat(1, 3, kPace, kStart);
   seat.say_farewell(farewell_of(9, 5, 51));  // on its way to the hub, which answers no more
   ASSERT_EQ(seat.take_outgoing().size(), 1u);
   seat.received(out[0].message, at(2));
@@ -172,8 +172,8 @@ TEST(Relay, RankZeroHandsFarewellsOnWhenItLeaves) {
   EXPECT_TRUE(seat.take_outgoing().empty());
 }
 
-TEST(Seat, AnswersPingsAndProbes) {
-  Seat seat(1, 3, kPace, kStart);
+TEST(ControlMember, AnswersPingsAndProbes) {
+  ControlMember seat(1, 3, kPace, kStart);
   auto history = std::make_shared<CallHistory>();
   const auto enter = [&](std::uint32_t sequence) {
     history->begins(sequence, Tag{{10 * sequence, 10 * sequence + 1}});
@@ -207,8 +207,8 @@ TEST(Seat, AnswersPingsAndProbes) {
   EXPECT_FALSE(answer_to(9, 40).entered);
 }
 
-TEST(Seat, RemembersTheCommunicatorsThatItHasLeftLately) {
-  Seat seat(1, 3, kPace, kStart);
+TEST(ControlMember, RemembersTheCommunicatorsThatItHasLeftLately) {
+  ControlMember seat(1, 3, kPace, kStart);
   for (std::uint64_t communicator = 1; communicator <= 300; ++communicator) {
     seat.publish(communicator, std::make_shared<CallHistory>());
     seat.unpublish(communicator);
@@ -222,8 +222,8 @@ TEST(Seat, RemembersTheCommunicatorsThatItHasLeftLately) {
   EXPECT_FALSE(has_left(1));
 }
 
-TEST(Seat, HearsOfEachEndOnce) {
-  Seat seat(1, 3, kPace, kStart);
+TEST(ControlMember, HearsOfEachEndOnce) {
+  ControlMember seat(1, 3, kPace, kStart);
   Notice notice;
   notice.kind = Kind::left;
   notice.peer = 2;
@@ -238,15 +238,15 @@ TEST(Seat, HearsOfEachEndOnce) {
   EXPECT_TRUE(seat.is_gone(2));
 }
 
-TEST(Seat, TheHubsEndIsADeathUnlessItLeft) {
-  Seat seat(1, 3, kPace, kStart);
+TEST(ControlMember, TheHubsEndIsADeathUnlessItLeft) {
+  ControlMember seat(1, 3, kPace, kStart);
   seat.closed("reset");
   const auto notices = seat.take_notices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].kind, Kind::lost);
   EXPECT_EQ(notices[0].peer, 0);
 
-  Seat other(1, 3, kPace, kStart);
+  ControlMember other(1, 3, kPace, kStart);
   Notice left;
   left.kind = Kind::left;
   left.peer = 0;
@@ -255,8 +255,8 @@ TEST(Seat, TheHubsEndIsADeathUnlessItLeft) {
   EXPECT_EQ(other.take_notices().size(), 1u);
 }
 
-TEST(Seat, ASilentHubIsLostButNotByASleeper) {
-  Seat seat(1, 3, kPace, kStart);
+TEST(ControlMember, ASilentHubIsLostButNotByASleeper) {
+  ControlMember seat(1, 3, kPace, kStart);
   for (int s = 1; s <= 15; ++s) seat.tick(at(1000 * s));
   EXPECT_TRUE(seat.take_notices().empty());
   seat.tick(at(100'000));
@@ -266,4 +266,4 @@ TEST(Seat, ASilentHubIsLostButNotByASleeper) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

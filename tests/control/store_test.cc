@@ -7,7 +7,7 @@
 
 #include "control/control_ranks.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -67,4 +67,4 @@ TEST(ControlStore, ServesAJoinAfterOneThatFailed) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

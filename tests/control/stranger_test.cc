@@ -11,7 +11,7 @@
 #include "control/control_ranks.h"
 #include "net/handshake.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace testing_ranks;
@@ -265,4 +265,4 @@ TEST(ControlStranger, AreReportedAtMostOnceASecond) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

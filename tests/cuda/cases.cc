@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 using namespace reduce_test;
 
@@ -97,4 +97,4 @@ void for_each_case(DType dtype, std::size_t most_count, std::mt19937_64& random,
   }
 }
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -9,7 +9,7 @@
 #include "reduce/inputs.h"
 #include "reduce/reduce.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 // Skews are in elements of the buffer's own form, from an address that is a multiple of 64.
 struct Buffer {
@@ -37,4 +37,4 @@ void expect_same_bits(const Case& each, const Runner& runner, reduce_test::Kind 
 void for_each_case(DType dtype, std::size_t most_count, std::mt19937_64& random,
                    const std::function<void(const Case&, reduce_test::Kind)>& body);
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

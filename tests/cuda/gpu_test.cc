@@ -1,5 +1,5 @@
-// cuda::reduce() on a GPU: the bits of tutti::reduce(), and nothing else in its memory changed. Skipped where
-// find_devices() finds none, and says why. On a pretended one: all between the call and the kernels.
+// cuda::reduce() on a GPU: the bits of tutti::internal::reduce(), and nothing else in its memory changed. Skipped where
+// find_devices() finds none, and says why. On a fake one: all between the call and the kernels.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "cuda/device.h"
 #include "cuda/reduce.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using namespace reduce_test;
@@ -163,4 +163,4 @@ TEST_P(GpuShort, EveryPairGivesTheBitsOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 void Watched::complain(const std::string& what) {
   if (first_wrong_.empty()) first_wrong_ = what;
@@ -104,4 +104,4 @@ void reduce_on_lanes(const ReduceSpec& spec, std::span<const ReduceSource> sourc
   }
 }
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

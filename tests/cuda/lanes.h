@@ -10,7 +10,7 @@
 #include "cuda/plan.h"
 #include "cuda/thread.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 using cuda::Cell;
 
@@ -102,4 +102,4 @@ void run_integers(const Launch& launch);
 void reduce_on_lanes(const ReduceSpec& spec, std::span<const ReduceSource> sources,
                      std::span<const ReduceTarget> targets, std::size_t count, std::mt19937_64& random);
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -1,6 +1,6 @@
 #include "cuda/lanes.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 template <class T>
@@ -15,4 +15,4 @@ void run_halves(const Launch& launch) {
   launch.name.dtype == DType::float16 ? run<float16>(launch) : run<bfloat16>(launch);
 }
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -1,6 +1,6 @@
 #include "cuda/lanes.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 void run_integers(const Launch& launch) {
   const DType dtype = launch.name.dtype;
@@ -11,4 +11,4 @@ void run_integers(const Launch& launch) {
   }
 }
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

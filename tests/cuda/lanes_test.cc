@@ -1,20 +1,20 @@
-// What a kernel's thread does (src/cuda/thread.h), on the CPU: the bits of tutti::reduce(), each byte stored once,
-// nothing touched that is not the call's, every access aligned.
+// What a kernel's thread does (src/cuda/thread.h), on the CPU: the bits of tutti::internal::reduce(), each byte stored
+// once, nothing touched that is not the call's, every access aligned.
 #include "cuda/lanes.h"
 
 #include <gtest/gtest.h>
 
 #include "cuda/cases.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using namespace reduce_test;
 
 #ifdef TUTTI_BRIEF
-constexpr std::size_t kMostElements = 160;  // several times slower
+constexpr std::size_t kMaxElements = 160;  // several times slower
 #else
-constexpr std::size_t kMostElements = 300;
+constexpr std::size_t kMaxElements = 300;
 #endif
 
 class Lanes : public testing::TestWithParam<DType> {
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Lanes, testing::ValuesIn(all_dtypes().begin(), a
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 TEST_P(Lanes, EveryOperatorRanksAndAlignmentGivesTheBitsOfTheCpu) {
-  for_each_case(GetParam(), kMostElements, random_, [&](const Case& each, Kind kind) {
+  for_each_case(GetParam(), kMaxElements, random_, [&](const Case& each, Kind kind) {
     if (!HasFatalFailure()) expect_same_bits(each, on_lanes_, kind, random_);
   });
 }
@@ -47,4 +47,4 @@ TEST_P(Lanes, TheLargestCallsGiveTheBitsOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

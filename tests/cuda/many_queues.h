@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 
-namespace tutti {
+namespace tutti::internal {
 
 // Before CUDA is started; the most there are.
 inline const int kManyQueues = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
-}  // namespace tutti
+}  // namespace tutti::internal

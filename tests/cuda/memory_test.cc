@@ -6,7 +6,7 @@
 #include "cuda/on_gpu.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using cuda::DeviceMemory;
@@ -96,4 +96,4 @@ TEST_F(CudaMemory, IsFreedWhenTheDeviceIsDoneWithIt) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -14,7 +14,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 class OnGpu : public testing::Test {
  protected:
@@ -63,4 +63,4 @@ inline bool gets_idle(cuda::Stream stream) {
   return is_idle(stream);
 }
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -7,7 +7,7 @@
 #include "reduce/inputs.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 struct Data {
@@ -106,4 +106,4 @@ TEST(CudaDevices, AreThereOrSayWhyNot) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -8,7 +8,7 @@
 #include "cuda/memory.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
 TEST(Versions, TheToolkitsIsThatOfThisBuild) { EXPECT_NE(versions().toolkit.find('.'), std::string::npos); }
@@ -49,4 +49,4 @@ TEST(GpuStopwatch, MoreWorkTakesLonger) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -7,7 +7,7 @@
 #include "cuda/on_gpu.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using cuda::DeviceMemory;
@@ -188,17 +188,17 @@ TEST_F(CudaSemaphore, HoldsAStreamUntilTheHostOpensItThatFar) {
 // What the host wrote before is there: a copy to the device reads when its turn comes, and not when it is asked for.
 // From memory that CUDA pinned itself, and from such as was pinned later.
 TEST_F(CudaSemaphore, WhatTheHostWroteBeforeItOpensIsCopied) {
-  constexpr std::size_t kMost = 1 << 20;
-  const PinnedBytes pinned(kMost), out(kMost);
-  std::byte* const pages = static_cast<std::byte*>(std::aligned_alloc(4096, kMost));
+  constexpr std::size_t kMax = 1 << 20;
+  const PinnedBytes pinned(kMax), out(kMax);
+  std::byte* const pages = static_cast<std::byte*>(std::aligned_alloc(4096, kMax));
   {
-    const cuda::Pinned registered(device_, pages, kMost);
-    const DeviceMemory there(device_, kMost);
+    const cuda::Pinned registered(device_, pages, kMax);
+    const DeviceMemory there(device_, kMax);
     OwnStream stream(device_);
     Semaphore gate(device_);
     std::uint32_t opened = 0;
     for (std::byte* const source : {pinned.data(), pages})
-      for (const std::size_t bytes : {std::size_t{8}, std::size_t{4000}, std::size_t{1} << 16, kMost}) {
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{4000}, std::size_t{1} << 16, kMax}) {
         std::fill_n(source, bytes, std::byte{0});
         gate.hold(stream.get(), ++opened);
         cuda::copy(there.data(), source, bytes, stream.get());
@@ -242,4 +242,4 @@ TEST_F(CudaSemaphore, ThatGoesLetsAllGo) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

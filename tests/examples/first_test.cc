@@ -3,7 +3,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -26,4 +26,4 @@ TEST(FirstProgram, SaysWhatIsWrongWithItsEnvironment) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kGrain = 8;             // pieces are whole elements of every type
@@ -12,7 +12,7 @@ constexpr std::size_t kRoomBehind = 1 << 14;  // a push that writes too much spo
 }  // namespace
 
 void Wire::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  if (reserved_) throw Trouble{"a message is sent between a reservation and its commit"};
+  if (reserved_) throw RunError{"a message is sent between a reservation and its commit"};
   messages_.push_back({.tag = tag, .data = data, .bytes = bytes, .buffers = dice_.one_in(3)});
 }
 
@@ -23,7 +23,7 @@ std::uint64_t Wire::sent() {
 }
 
 std::byte* Wire::reserve(const Tag& tag, std::size_t bytes) {
-  if (reserved_) throw Trouble{"two reservations at once"};
+  if (reserved_) throw RunError{"two reservations at once"};
   if (dice_.one_in(2)) return nullptr;
   Message message{.tag = tag, .bytes = bytes};
   const auto claim = claims_.find(messages_.size());
@@ -36,7 +36,7 @@ std::byte* Wire::reserve(const Tag& tag, std::size_t bytes) {
 }
 
 void Wire::commit(const Tag& tag) {
-  if (!reserved_ || reserved_->tag != tag) throw Trouble{"a commit of what was not reserved"};
+  if (!reserved_ || reserved_->tag != tag) throw RunError{"a commit of what was not reserved"};
   reserved_->given_back = true;
   if (reserved_in_place_) reserved_->delivered = true;
   messages_.push_back(std::move(*reserved_));
@@ -45,8 +45,8 @@ void Wire::commit(const Tag& tag) {
 }
 
 void Wire::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
-  if (!posted_.empty() && posted_.back() >= message) throw Trouble{"receives out of order"};
-  if (!claims_.try_emplace(message, Claim{tag, data, bytes}).second) throw Trouble{"a message is claimed twice"};
+  if (!posted_.empty() && posted_.back() >= message) throw RunError{"receives out of order"};
+  if (!claims_.try_emplace(message, Claim{tag, data, bytes}).second) throw RunError{"a message is claimed twice"};
   posted_.push_back(message);
 }
 
@@ -77,7 +77,7 @@ bool Wire::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& h
 
 void Wire::release(std::size_t bytes) {
   released_ += bytes;
-  if (!viewing_ || released_ > shown_) throw Trouble{"more is released than was shown"};
+  if (!viewing_ || released_ > shown_) throw RunError{"more is released than was shown"};
   Message& message = messages_[*viewing_];
   if (released_ < message.bytes) return;
   message.given_back = message.delivered = true;
@@ -120,12 +120,12 @@ bool Wire::is_over() const {
 
 void Wire::check_claim(const Claim& claim, std::size_t number, const Tag& tag, std::size_t bytes) const {
   if (claim.tag != tag || claim.bytes != bytes)
-    throw Trouble{"message " + std::to_string(number) + " has " + std::to_string(bytes) + " bytes where " +
-                  std::to_string(claim.bytes) + " are expected"};
+    throw RunError{"message " + std::to_string(number) + " has " + std::to_string(bytes) + " bytes where " +
+                   std::to_string(claim.bytes) + " are expected"};
 }
 
 std::size_t Wire::first_undelivered() const {
   return static_cast<std::size_t>(std::ranges::find(messages_, false, &Message::delivered) - messages_.begin());
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

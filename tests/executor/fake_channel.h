@@ -11,9 +11,9 @@
 #include "schedule/interpret_transfer.h"
 #include "transport/transport.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
-// One direction between two ranks. Throws Trouble where a contract of tutti::Channel is broken.
+// One direction between two ranks. Throws RunError where a contract of internal::Channel is broken.
 class Wire {
  public:
   explicit Wire(Dice& dice) : dice_(dice) {}
@@ -90,4 +90,4 @@ class FakeChannel final : public Channel {
   Wire& in_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

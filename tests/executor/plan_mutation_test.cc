@@ -10,7 +10,7 @@
 #include "executor/plan_oracle.h"
 #include "executor/tempting.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 struct Tally {
@@ -21,8 +21,8 @@ constexpr int kSeeds = 12;
 
 std::string trouble_under_some_seed(const PlannedCall& planned) {
   for (int seed = 0; seed < kSeeds; ++seed) {
-    const std::string trouble = trouble_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
-    if (!trouble.empty()) return trouble;
+    const std::string error_text = trouble_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
+    if (!error_text.empty()) return error_text;
   }
   return {};
 }
@@ -64,12 +64,12 @@ void try_mutant(PlannedCall mutant, Change change_one, std::uint64_t seed, Talli
   if (change.empty()) return;
   const Proof proof = mutant.prove();
   write_out_jumps(plan);
-  const std::string trouble = trouble_under_some_seed(mutant);
-  EXPECT_TRUE(trouble.empty() || !proof.holds)
-      << mutant.name() << ", mutant " << seed << " (" << change << "): " << trouble;
+  const std::string error_text = trouble_under_some_seed(mutant);
+  EXPECT_TRUE(error_text.empty() || !proof.holds)
+      << mutant.name() << ", mutant " << seed << " (" << change << "): " << error_text;
   Tally& tally = tallies[change];
   ++(proof.holds ? tally.accepted : tally.refused);
-  if (!trouble.empty()) ++tally.wrong;
+  if (!error_text.empty()) ++tally.wrong;
 }
 
 Tally sum(const Tallies& tallies) {
@@ -124,4 +124,4 @@ TEST(PlanMutation, OfMemoryIsRefusedWhereItDoesHarm) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

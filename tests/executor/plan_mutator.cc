@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 // How many of the steps behind `at` are sends.
@@ -168,4 +168,4 @@ std::string PlanMutator::miscount(Plan& plan) {
   return "wait for a message too many";
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

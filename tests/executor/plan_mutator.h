@@ -7,7 +7,7 @@
 
 #include "executor/plan.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 class PlanMutator {
  public:
@@ -41,4 +41,4 @@ class PlanMutator {
   std::mt19937_64 random_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,11 +9,11 @@
 #include "executor/operation.h"
 #include "reduce/reduce.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kGuardBytes = 1 << 13;  // as much as a call has, and more
-constexpr std::size_t kMostSteps = 64;        // pushes that a mutant may claim
+constexpr std::size_t kMaxSteps = 64;         // pushes that a mutant may claim
 
 // The canonical tree over [lo, hi), in postfix.
 void append_tree(int lo, int hi, std::vector<std::uint8_t>& joins) {
@@ -83,8 +83,8 @@ class World {
         self.links.push_back(
             {.channel = std::make_unique<FakeChannel>(wires_[rank * size_ + peer], wires_[peer * size_ + rank])});
       self.workspace.fit(plan);
-      self.workspace.targets.resize(kMostSteps + 1);
-      self.workspace.pushed.resize(kMostSteps);
+      self.workspace.targets.resize(kMaxSteps + 1);
+      self.workspace.pushed.resize(kMaxSteps);
       self.workspace.scratch = self.memory.scratch();
       fill_input(self.memory.input());
       inputs_.emplace_back(self.memory.input().begin(), self.memory.input().end());
@@ -96,7 +96,7 @@ class World {
     for (Rank& rank : ranks_) rank.memory.remember();
     for (std::size_t idle = 0; idle < 60 * size_; idle = act(idle > 10 * size_) ? 0 : idle + 1)
       if (std::ranges::all_of(ranks_, &Rank::done)) return check();
-    throw Trouble{"deadlock"};
+    throw RunError{"deadlock"};
   }
 
  private:
@@ -143,17 +143,17 @@ class World {
     const std::uint64_t moves = rank.operation.moves();
     rank.done = rank.operation.advance();
     if (rank.done && planned_.call.collective == Collective::barrier && !std::ranges::all_of(ranks_, &Rank::started))
-      throw Trouble{"a rank leaves the barrier before all have entered"};
+      throw RunError{"a rank leaves the barrier before all have entered"};
     return rank.done || rank.operation.moves() != moves;
   }
 
   void check() {
-    if (!std::ranges::all_of(wires_, &Wire::is_over)) throw Trouble{"a message is left over"};
+    if (!std::ranges::all_of(wires_, &Wire::is_over)) throw RunError{"a message is left over"};
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      if (!ranks_[rank].memory.is_intact()) throw Trouble{"memory is written that is nobody's to write"};
+      if (!ranks_[rank].memory.is_intact()) throw RunError{"memory is written that is nobody's to write"};
       const std::vector<std::byte> expected = expected_output(rank);
       if (!std::ranges::equal(ranks_[rank].memory.output().first(expected.size()), expected))
-        throw Trouble{"rank " + std::to_string(rank) + "'s output is wrong"};
+        throw RunError{"rank " + std::to_string(rank) + "'s output is wrong"};
     }
   }
 
@@ -200,8 +200,8 @@ class World {
 std::string trouble_of(const PlannedCall& planned, bool in_place, std::uint64_t seed) {
   try {
     World(planned, in_place, seed).run();
-  } catch (const Trouble& trouble) {
-    return trouble.what;
+  } catch (const RunError& error) {
+    return error.what;
   }
   return {};
 }
@@ -259,4 +259,4 @@ void write_out_jumps(Plan& plan) {
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

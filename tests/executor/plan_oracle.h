@@ -7,7 +7,7 @@
 
 #include "executor/plan_sweep.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // What one run showed; empty when it ended with every rank's output right. The call is whole, not cut into parts, and
 // one leaf a rank. What a plan's `pushes` count are sends, and what a finisher stands behind are waits: Operation takes
@@ -19,4 +19,4 @@ std::string trouble_of(const PlannedCall& planned, bool in_place, std::uint64_t 
 // never happens, and is forgotten.
 void write_out_jumps(Plan& plan);
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

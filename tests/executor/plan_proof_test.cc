@@ -10,10 +10,10 @@
 #include "brief.h"
 #include "executor/plan_sweep.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
-constexpr int kMostRanksOfPlans = 16;
+constexpr int kMaxRanksOfPlans = 16;
 
 struct Fused {
   int plans = 0, pushes = 0, finishers = 0;
@@ -58,7 +58,7 @@ TEST(PlanProof, HoldsForEveryAlgorithmWithItsFusedStores) {
   Fused fused;
   std::mt19937 random(3);
   for (const AlgorithmEntry& entry : catalogue())
-    for (int n = 1; n <= (kBrief ? 7 : kMostRanksOfPlans); ++n)
+    for (int n = 1; n <= (kBrief ? 7 : kMaxRanksOfPlans); ++n)
       for (const int chunks : chunks_of(entry)) {
         const std::vector<std::uint64_t> all = counts(n);
         for (std::size_t i = 0; i < all.size(); ++i)  // of more chunks some: they take longest
@@ -75,4 +75,4 @@ TEST(PlanProof, HoldsForEveryAlgorithmWithItsFusedStores) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

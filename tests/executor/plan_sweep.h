@@ -8,7 +8,7 @@
 #include "collectives/sweep.h"
 #include "executor/plan_proof.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 struct PlannedCall {
   const AlgorithmEntry* entry;
@@ -51,4 +51,4 @@ struct PlannedCall {
   }
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

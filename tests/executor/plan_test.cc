@@ -6,7 +6,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 std::unique_ptr<Plan> plan_of(Collective collective, Algorithm algorithm, std::uint64_t count, int rank,
@@ -132,4 +132,4 @@ TEST(MakePlan, TwoMessagesOfOnePeerInOneStepAreRefusedInWords) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

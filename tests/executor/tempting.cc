@@ -2,7 +2,7 @@
 
 #include "schedule/text.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr std::string_view kOtherResult = R"(
@@ -150,4 +150,4 @@ std::vector<Tempting> tempting() {
           make<kEndPushes>("the end of a result that is stored for peers then")};
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 
 #include "collectives/catalogue.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 struct Tempting {
   std::string_view what;  // to fuse wrongly
@@ -17,4 +17,4 @@ struct Tempting {
 
 std::vector<Tempting> tempting();
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 
 #include "fake_cuda/process.h"
 
-using namespace tutti::pretended;
+using namespace tutti::internal::fake;
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "fake_cuda/process.h"
 
-using namespace tutti::pretended;
+using namespace tutti::internal::fake;
 
 namespace {
 
@@ -104,7 +104,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = enter(); error != cudaSuccess) return remembered(error);
   if (!exists(device)) return remembered(cudaErrorInvalidDevice);
   *properties = {};
-  std::snprintf(properties->name, sizeof properties->name, "pretended GPU %d", device);
+  std::snprintf(properties->name, sizeof properties->name, "fake GPU %d", device);
   properties->major = 9;
   properties->multiProcessorCount = kMultiprocessors;
   properties->totalGlobalMem = kDeviceBytes;

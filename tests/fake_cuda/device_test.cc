@@ -1,4 +1,4 @@
-// What the pretended device does as CUDA does it, or as a test tells it to.
+// What the fake device does as CUDA does it, or as a test tells it to.
 #include <cstring>
 #include <optional>
 
@@ -7,42 +7,42 @@
 #include "fake_cuda/fresh_device.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using cuda::DeviceMemory;
 using cuda::Event;
 using cuda::OwnStream;
-using pretended::Call;
-using pretended::Outstanding;
+using fake::Call;
+using fake::Outstanding;
 
 class Device : public FreshDevice {};
 
 TEST_F(Device, WhatIsLeftIsCounted) {
-  EXPECT_EQ(pretended::outstanding(), (Outstanding{}));
+  EXPECT_EQ(fake::outstanding(), (Outstanding{}));
   {
     const DeviceMemory memory(0, 64);
     const PinnedBytes bytes(64);
     OwnStream stream(0);
     Event event(0);
     cuda::Semaphore gate(0);
-    EXPECT_EQ(pretended::outstanding(), (Outstanding{3, 0, 1, 1}));
+    EXPECT_EQ(fake::outstanding(), (Outstanding{3, 0, 1, 1}));
   }
-  EXPECT_EQ(pretended::outstanding(), (Outstanding{}));
+  EXPECT_EQ(fake::outstanding(), (Outstanding{}));
 }
 
 TEST_F(Device, WhatIsToFailFails) {
-  pretended::fail(Call::allocation, 2, cudaErrorMemoryAllocation);
+  fake::fail(Call::allocation, 2, cudaErrorMemoryAllocation);
   const DeviceMemory first(0, 64);
   EXPECT_THROW(DeviceMemory(0, 64), Error);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the Error has said it";
   const DeviceMemory third(0, 64);
-  EXPECT_EQ(pretended::calls(Call::allocation), 3u);
+  EXPECT_EQ(fake::calls(Call::allocation), 3u);
 
   OwnStream stream(0);
-  pretended::fail(Call::copy, 1, cudaErrorInvalidValue);
+  fake::fail(Call::copy, 1, cudaErrorInvalidValue);
   EXPECT_THROW(cuda::copy(first.data(), third.data(), 64, stream.get()), Error);
-  pretended::fail(Call::copy, 1, cudaErrorLaunchFailure);
+  fake::fail(Call::copy, 1, cudaErrorLaunchFailure);
   EXPECT_NO_THROW(cuda::copy(first.data(), third.data(), 64, stream.get()));
   expect_failed(cudaErrorLaunchFailure);
 }
@@ -54,7 +54,7 @@ TEST_F(Device, StreamsOfADeviceThatFailedComeToTheirEnd) {
   gate.hold(held.get(), 1);
   event.record(held.get());
   const DeviceMemory memory(0, 64);
-  pretended::fail(Call::copy, 1, cudaErrorIllegalAddress);
+  fake::fail(Call::copy, 1, cudaErrorIllegalAddress);
   cuda::copy(memory.data(), memory.data(), 64, other.get());
   EXPECT_EQ(cudaStreamSynchronize(other.get()), cudaErrorIllegalAddress);
   EXPECT_THROW(event.is_done(), Error);
@@ -62,10 +62,10 @@ TEST_F(Device, StreamsOfADeviceThatFailedComeToTheirEnd) {
 }
 
 TEST_F(Device, WithoutADriverOrADeviceThatIsSaid) {
-  pretended::set_devices(pretended::kNoDriver);
+  fake::set_devices(fake::kNoDriver);
   EXPECT_FALSE(cuda::is_possible());
   EXPECT_NE(cuda::find_devices().why_none().find("no NVIDIA driver is installed"), std::string::npos);
-  pretended::set_devices(0);
+  fake::set_devices(0);
   EXPECT_TRUE(cuda::is_possible());
   EXPECT_NE(cuda::find_devices().why_none().find("the driver shows no GPU"), std::string::npos);
 }
@@ -90,7 +90,7 @@ TEST_F(Device, TheDefaultStreamIsOrderedAmongBlockingOnes) {
   cudaStream_t first = nullptr, second = nullptr;
   ASSERT_EQ(cudaStreamCreate(&first), cudaSuccess);
   ASSERT_EQ(cudaStreamCreate(&second), cudaSuccess);
-  pretended::set_delays(5);
+  fake::set_delays(5);
   for (int round = 0; round < 20; ++round) {
     std::memset(out.data(), 0, 64);
     ASSERT_EQ(cudaMemsetAsync(middle.data(), 0, 64, first), cudaSuccess);
@@ -161,4 +161,4 @@ TEST_F(Device, NothingIsRunWhileItIsCaptured) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

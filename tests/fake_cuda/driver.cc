@@ -8,10 +8,10 @@
 
 #include "fake_cuda/process.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
-using namespace pretended;
+using namespace fake;
 
 CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* wanted, void** values, CUdeviceptr pointer) {
   const InDriver in_driver;
@@ -106,4 +106,4 @@ const Driver* driver() {
   return process().device_count == kNoDriver ? nullptr : &kDriver;
 }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

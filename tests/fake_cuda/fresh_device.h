@@ -1,19 +1,19 @@
-// A pretended device as at the start of the process, for each test.
+// A fake device as at the start of the process, for each test.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include "fake_cuda/pretended.h"
+#include "fake_cuda/fake_cuda.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 
 class FreshDevice : public testing::Test {
  protected:
   void SetUp() override {
-    pretended::reset();
+    fake::reset();
     GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
-  void TearDown() override { pretended::reset(); }
+  void TearDown() override { fake::reset(); }
 
   // That the device has failed, and stays so.
   static void expect_failed(cudaError_t error) {
@@ -25,4 +25,4 @@ class FreshDevice : public testing::Test {
   }
 };
 
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

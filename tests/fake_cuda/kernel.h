@@ -1,4 +1,4 @@
-// What the address of a pretended kernel leads to.
+// What the address of a fake kernel leads to.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "cuda/lanes.h"
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 // A launch's threads, numbered in the order in which they run, and what each has of shared memory.
 struct Grid {
@@ -25,4 +25,4 @@ struct Kernel {
   std::function<void(const void* parameter, const Grid& grid, cuda_test::Memory& memory)> run;
 };
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

@@ -5,11 +5,11 @@
 
 #include "fake_cuda/kernel.h"
 
-namespace tutti::cuda {
+namespace tutti::internal::cuda {
 namespace {
 
-using pretended::Grid;
-using pretended::Kernel;
+using fake::Grid;
+using fake::Kernel;
 
 void run(const KernelName& name, const void* parameter, const Grid& grid, cuda_test::Memory& memory) {
   cuda_test::Launch launch{name, nullptr, nullptr, grid.threads, grid.shared_bytes_each / sizeof(Cell), &memory};
@@ -73,4 +73,4 @@ const void* int8_kernel(const KernelName& name) { return kernel(name, DType::int
 const void* int32_kernel(const KernelName& name) { return kernel(name, DType::int32, DType::uint32); }
 const void* int64_kernel(const KernelName& name) { return kernel(name, DType::int64, DType::uint64); }
 
-}  // namespace tutti::cuda
+}  // namespace tutti::internal::cuda

@@ -7,14 +7,14 @@
 #include "fake_cuda/kernel.h"
 #include "fake_cuda/process.h"
 
-using namespace tutti::pretended;
+using namespace tutti::internal::fake;
 
 namespace {
 
-constexpr std::size_t kMostThreadsOfBlock = 1024, kMostSharedBytes = 48 << 10, kMostBlocks = 0x7fffffff;
+constexpr std::size_t kMaxThreadsOfBlock = 1024, kMaxSharedBytes = 48 << 10, kMaxBlocks = 0x7fffffff;
 
 // What a kernel of a device may touch, and where it is. Most of what it touches is where it touched before.
-class Reachable final : public tutti::cuda_test::Memory {
+class Reachable final : public tutti::internal::cuda_test::Memory {
  public:
   explicit Reachable(int device) : device_(device) {}
   const std::byte* load(const std::byte* from, std::size_t bytes) override { return find(from, bytes); }
@@ -59,9 +59,9 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
     const auto* const kernel = static_cast<const Kernel*>(function);
     if (kernel == nullptr || kernel->mark != Kernel::kMark) return cudaErrorInvalidDeviceFunction;
     const std::size_t blocks = volume(grid), threads = volume(block);
-    if (blocks == 0 || blocks > kMostBlocks || threads == 0 || threads > kMostThreadsOfBlock)
+    if (blocks == 0 || blocks > kMaxBlocks || threads == 0 || threads > kMaxThreadsOfBlock)
       return cudaErrorInvalidConfiguration;
-    if (shared_bytes > kMostSharedBytes) return cudaErrorInvalidValue;
+    if (shared_bytes > kMaxSharedBytes) return cudaErrorInvalidValue;
     const auto* const first = static_cast<const std::byte*>(parameters[0]);
     return enqueue(
         Call::launch, *stream,

@@ -1,7 +1,7 @@
 // Of CUDA's runtime library: memory.
 #include "fake_cuda/process.h"
 
-using namespace tutti::pretended;
+using namespace tutti::internal::fake;
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 // Never destroyed: streams may go on until the process has ended.
 Process& process() {
@@ -110,7 +110,7 @@ cudaError_t enqueue(Call kind, Stream& stream, Stream::Work work) {
 }
 
 void reset() { process().reset(); }
-void set_devices(int count) { process().device_count = std::clamp(count, kNoDriver, kMostDevices); }
+void set_devices(int count) { process().device_count = std::clamp(count, kNoDriver, kMaxDevices); }
 void set_one_queue() { process().one_queue = true; }
 void set_one_lock() { process().one_lock = true; }
 void set_delays(std::uint64_t seed) { set_delay_seed(seed); }
@@ -124,4 +124,4 @@ Outstanding outstanding() {
   return found;
 }
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

@@ -6,11 +6,11 @@
 #include <mutex>
 #include <optional>
 
-#include "fake_cuda/pretended.h"
+#include "fake_cuda/fake_cuda.h"
 #include "fake_cuda/regions.h"
 #include "fake_cuda/stream.h"
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 class Process {
  public:
@@ -19,8 +19,8 @@ class Process {
   Regions regions;
   Relaxed<int> device_count{1};  // or kNoDriver
   Relaxed<bool> started{false};  // a call has started the driver
-  std::array<Device, kMostDevices> devices{Device(0), Device(1), Device(2), Device(3),
-                                           Device(4), Device(5), Device(6), Device(7)};
+  std::array<Device, kMaxDevices> devices{Device(0), Device(1), Device(2), Device(3),
+                                          Device(4), Device(5), Device(6), Device(7)};
 
   // Counts the call; what it was told to fail with, if it was.
   cudaError_t count(Call call);
@@ -108,4 +108,4 @@ cudaError_t call(const Body& body) {
 // Puts `work` on the stream as one call of that kind, which fails as it was told to.
 cudaError_t enqueue(Call kind, Stream& stream, Stream::Work work);
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 namespace {
 
 constexpr std::size_t kPage = 4096, kAlignment = 256;
@@ -137,4 +137,4 @@ void Regions::clear() {
   }
 }
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

@@ -1,4 +1,4 @@
-// The memory that pretended devices know.
+// The memory that fake devices know.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 
 #include "fake_cuda/sharing.h"
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 // What fails a device for good. Thrown by what a stream does, and by what checks it before.
 struct Fault {
@@ -70,4 +70,4 @@ class Regions {
 
 inline constexpr std::size_t kDeviceBytes = std::size_t{4} << 30;
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

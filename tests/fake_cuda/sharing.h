@@ -9,7 +9,7 @@
 #include <climits>
 #include <cstdint>
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 // A number that ascends. All before raise(n) happens before what follows has(n) or await(n), and that is all that
 // ThreadSanitizer learns: a mutex, a semaphore or std::atomic::wait() would order the waiting before the raising as
@@ -61,4 +61,4 @@ class Relaxed {
   std::atomic<T> value_;
 };
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

@@ -8,10 +8,10 @@
 
 #include "fake_cuda/process.h"
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 namespace {
 
-constexpr std::uint32_t kMostOperations = 1024;
+constexpr std::uint32_t kMaxOperations = 1024;
 
 Relaxed<std::uint64_t> delay_seed{0};
 
@@ -99,7 +99,7 @@ Stream& Device::legacy() {
 
 void Device::enqueue(Stream& stream, Stream::Work work, bool always) {
   if (stream.capturing) return;
-  if (process().one_lock && stream.last() >= kMostOperations) stream.wait_for(stream.last() - kMostOperations + 1);
+  if (process().one_lock && stream.last() >= kMaxOperations) stream.wait_for(stream.last() - kMaxOperations + 1);
   const bool one_queue = process().one_queue;
   if (stream.blocking == Blocking::none && !one_queue) return stream.push(std::move(work), always);
   const std::lock_guard lock(ordering_);
@@ -144,7 +144,7 @@ bool Device::any_blocking_captures() {
 void Device::fail(const Fault& fault) {
   int none = cudaSuccess;
   if (failure_.compare_exchange_strong(none, fault.error, std::memory_order_relaxed))
-    fmt::print(stderr, "pretended GPU {}: {}\n", index, fault.message);
+    fmt::print(stderr, "fake GPU {}: {}\n", index, fault.message);
 }
 
 int Device::live_streams() {
@@ -179,4 +179,4 @@ Record* Event::latest() {
   return records_.empty() ? nullptr : &records_.back();
 }
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

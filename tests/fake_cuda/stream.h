@@ -1,4 +1,4 @@
-// Streams and events of pretended devices. What the program's threads share is under locks that no stream takes.
+// Streams and events of fake devices. What the program's threads share is under locks that no stream takes.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 #include "fake_cuda/regions.h"
 #include "fake_cuda/sharing.h"
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 class Device;
 
@@ -124,4 +124,4 @@ struct Event {
 
 void set_delay_seed(std::uint64_t seed);
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

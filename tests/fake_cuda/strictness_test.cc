@@ -1,4 +1,4 @@
-// That the pretended device is as strict as it says: each of these is a mistake that a test on it must show.
+// That the fake device is as strict as it says: each of these is a mistake that a test on it must show.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include "fake_cuda/fresh_device.h"
 #include "tutti/error.h"
 
-namespace tutti::cuda_test {
+namespace tutti::internal::cuda_test {
 namespace {
 
 using cuda::DeviceMemory;
@@ -23,7 +23,7 @@ class Strictness : public FreshDevice {};
 // out = middle on one stream, after middle = source on another: if it is said that it is after. Of seed 0 it is, if
 // only by luck.
 bool second_stream_sees_the_first(bool waits, std::uint64_t seed) {
-  pretended::set_delays(seed);
+  fake::set_delays(seed);
   const PinnedBytes source(1000, 1), out(1000);
   const DeviceMemory middle(0, 1000);
   OwnStream first(0), second(0);
@@ -62,7 +62,7 @@ TEST_F(Strictness, NotWaitingForAnotherStreamShowsWrongDataBeforeLong) {
 #endif
 
 TEST_F(Strictness, StreamsOfOneQueueWaitForEachOther) {
-  pretended::set_one_queue();
+  fake::set_one_queue();
   OwnStream held(0), other(0);
   cuda::Semaphore gate(0);
   gate.hold(held.get(), 1);
@@ -79,7 +79,7 @@ TEST_F(Strictness, BetweenHostMemoryACopyIsDoneWhenItReturns) {
   OwnStream stream(0);
   const PinnedBytes source(1000, 1), out(1000);
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    pretended::set_delays(seed);
+    fake::set_delays(seed);
     std::fill_n(out.data(), 1000, std::byte{0});
     cuda::copy(out.data(), source.data(), 1000, stream.get());
     EXPECT_TRUE(out.holds(source));
@@ -87,7 +87,7 @@ TEST_F(Strictness, BetweenHostMemoryACopyIsDoneWhenItReturns) {
 }
 
 TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
-  pretended::set_one_lock();
+  fake::set_one_lock();
   OwnStream held(0);
   cuda::Semaphore gate(0);
   std::optional<DeviceMemory> memory(std::in_place, 0, 64);
@@ -188,7 +188,7 @@ TEST_F(Strictness, KernelsTouchNoPageableMemory) {
   EXPECT_EQ(reduced(pageable.data(), target.data(), 64), cudaErrorIllegalAddress);
 }
 TEST_F(Strictness, KernelsTouchNoOtherDevicesMemory) {
-  pretended::set_devices(2);
+  fake::set_devices(2);
   const PinnedBytes source(256);
   const DeviceMemory target(1, 256);
   EXPECT_EQ(reduced(source.data(), target.data(), 64), cudaErrorIllegalAddress);
@@ -197,7 +197,7 @@ TEST_F(Strictness, KernelsTouchNoOtherDevicesMemory) {
 }
 
 TEST_F(Strictness, TheCurrentDeviceMustBeTheStreams) {
-  pretended::set_devices(2);
+  fake::set_devices(2);
   OwnStream other(1);
   Event event(0);
   EXPECT_THROW(event.record(other.get()), Error);
@@ -211,4 +211,4 @@ TEST_F(Strictness, TheCurrentDeviceMustBeTheStreams) {
 }
 
 }  // namespace
-}  // namespace tutti::cuda_test
+}  // namespace tutti::internal::cuda_test

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <vector>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // Around every size at which the way of copying changes, and at every place in a line.
 TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
-  constexpr std::size_t kMargin = 128, kMost = 70'000;
-  std::vector<std::byte> from(kMost + kMargin), to(kMost + 2 * kMargin);
+  constexpr std::size_t kMargin = 128, kMax = 70'000;
+  std::vector<std::byte> from(kMax + kMargin), to(kMax + 2 * kMargin);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + i / 251);
   for (const std::size_t bytes :
        {0, 1, 63, 64, 65, 255, 2047, 2048, 2049, 2112, 4097, 4353, 8192, 9001, 65'536, 65'793}) {
@@ -34,4 +34,4 @@ TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,9 +5,11 @@
 
 #include "net/socket.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // A port of the loopback that nobody listened at a moment ago.
-inline std::uint16_t free_port() { return runtime::own_end(runtime::listen_in(runtime::loopback(), 0, 0).fd()).port(); }
+inline std::uint16_t free_port() {
+  return internal::own_end(internal::listen_in(internal::loopback(), 0, 0).fd()).port();
+}
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 
 #include "documented.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using Purpose = Handshake::Purpose;
@@ -21,7 +21,9 @@ Digest nonce(int seed) {
   return digest;
 }
 
-Handshake::Door door_of(int rank, const std::string& key = "secret") { return {rank, 8, key, key, rank == 0, true}; }
+Handshake::AcceptPolicy door_of(int rank, const std::string& key = "secret") {
+  return {rank, 8, key, key, rank == 0, true};
+}
 
 Handshake connecting(int from, int to, Purpose purpose = Purpose::data, std::string key = "secret") {
   return Handshake::connecting({purpose, from, to, 77}, std::move(key), nonce(1));
@@ -119,10 +121,10 @@ TEST(Handshake, EmptySecretsAreEqualToEachOtherOnly) {
 }
 
 TEST(Handshake, ControlAndDataHaveKeysOfTheirOwn) {
-  Handshake::Door door = door_of(0);
-  door.control_key = "other";
+  Handshake::AcceptPolicy policy = door_of(0);
+  policy.control_key = "other";
   auto a = connecting(3, 0, Purpose::control);
-  auto b = Handshake::accepting(door, nonce(2));
+  auto b = Handshake::accepting(policy, nonce(2));
   talk(a, b);
   EXPECT_EQ(b.failure(), Failure::wrong_secret);
 }
@@ -280,4 +282,4 @@ TEST(Handshake, RandomBytesNeverSucceedAndNeverAskForMore) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

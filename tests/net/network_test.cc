@@ -6,7 +6,7 @@
 #include "net/socket.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 TEST(Endpoint, IsWrittenAsPeopleWriteIt) {
@@ -75,4 +75,4 @@ TEST(Secret, HmacIsTheOneOfRfc4231) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 
 #include "reduce/half_oracle.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -123,4 +123,4 @@ TEST(IntegerOperators, AverageTruncatesTowardZero) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "reduce/reduce.h"
 #include "reduce/reference.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -61,4 +61,4 @@ TEST_P(EveryPair, AgreesWithTheReference) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -88,4 +88,4 @@ TEST(FloatEnvironment, NestsAndLeavesADefaultWordAlone) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace tutti::reduce_test {
+namespace tutti::internal::reduce_test {
 
 struct Format {
   int exponent_bits;
@@ -39,4 +39,4 @@ inline std::uint32_t bits_of_nearest(Format format, float value) {
   return sign | std::min(field + units, infinity);
 }
 
-}  // namespace tutti::reduce_test
+}  // namespace tutti::internal::reduce_test

@@ -8,7 +8,7 @@
 #include "reduce/reduce.h"
 #include "reduce/reference.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -107,4 +107,4 @@ TEST_P(HalfFloats, SpecialValuesBesideEachOtherAgree) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

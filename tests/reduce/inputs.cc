@@ -10,7 +10,7 @@
 
 #include "reduce/inputs.h"
 
-namespace tutti::reduce_test {
+namespace tutti::internal::reduce_test {
 namespace {
 
 constexpr std::size_t kFence = 64;
@@ -132,4 +132,4 @@ void for_each_instruction_set(const std::function<void()>& body) {
   hwy::SetSupportedTargetsForTest(0);
 }
 
-}  // namespace tutti::reduce_test
+}  // namespace tutti::internal::reduce_test

@@ -11,7 +11,7 @@
 #include "reduce/reduce.h"
 #include "tutti/types.h"
 
-namespace tutti::reduce_test {
+namespace tutti::internal::reduce_test {
 
 // `wild` elements are any bits, special values (NaNs, infinities, denormals, zeros of both signs, extremes) above all;
 // `tame` ones are moderate numbers whose every bit counts.
@@ -42,4 +42,4 @@ std::vector<std::uint8_t> random_joins(int n, std::mt19937_64& random);
 // Runs `body` once for each instruction set that this processor has, the plain one included.
 void for_each_instruction_set(const std::function<void()>& body);
 
-}  // namespace tutti::reduce_test
+}  // namespace tutti::internal::reduce_test

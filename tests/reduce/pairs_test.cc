@@ -10,7 +10,7 @@
 #include "reduce/inputs.h"
 #include "reduce/reduce.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -119,4 +119,4 @@ TYPED_TEST(ShortPairs, AllAgree) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

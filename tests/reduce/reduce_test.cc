@@ -9,7 +9,7 @@
 #include "reduce/reference.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace reduce_test;
@@ -258,4 +258,4 @@ TEST(ReduceArguments, AverageOverNoLeavesIsRefused) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 TEST(BiasedMutex, IsItsFirstThreadsUntilAnotherComes) {
@@ -47,4 +47,4 @@ TEST(BiasedMutex, ThreadsThatComeWhileTheOwnerIsBusyExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

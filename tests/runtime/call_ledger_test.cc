@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 Tag kind(std::uint64_t count) {
@@ -59,4 +59,4 @@ TEST(CallLedger, PeersThatAskAreToldWhichCallThisRankIsIn) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

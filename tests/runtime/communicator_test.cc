@@ -11,7 +11,7 @@
 #include "cuda/memory.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class EveryTransport : public testing::TestWithParam<std::string> {};
@@ -287,4 +287,4 @@ TEST(SettingsOfAJob, ThatAreMalformedAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

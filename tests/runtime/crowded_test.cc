@@ -11,7 +11,7 @@
 #include "topology/processors.h"
 #include "tutti/store.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using topology::Processors;
@@ -80,4 +80,4 @@ TEST_F(Crowded, RanksThatShareAProcessorAndWereNotToldFindOut) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

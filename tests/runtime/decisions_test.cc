@@ -8,7 +8,7 @@
 
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using testing::AllOf;
@@ -64,4 +64,4 @@ TEST(Decisions, HoldNoSecretAndAreNotSaidUnasked) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "cuda/check.h"
 #include "tutti/types.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 inline constexpr MemoryKind kMemoryKinds[] = {MemoryKind::host, MemoryKind::pinned, MemoryKind::device,
                                               MemoryKind::managed};
@@ -71,4 +71,4 @@ class DeviceBuffer {
   std::byte* data_ = nullptr;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

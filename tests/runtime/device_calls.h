@@ -12,7 +12,7 @@
 #include "runtime/device_buffer.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class OnDevices : public testing::TestWithParam<std::string> {
  protected:
@@ -126,4 +126,4 @@ inline std::string name_of(const Shape& shape, int ranks) {
          std::string(to_string(shape.dtype)) + " on " + std::to_string(ranks) + " ranks";
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// Collectives over memory of every kind, rank by rank: the bits that host memory gives. Runs on a pretended device, and
+// Collectives over memory of every kind, rank by rank: the bits that host memory gives. Runs on a fake device, and
 // wherever there is one on a real one.
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "brief.h"
 #include "runtime/device_calls.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Collectives, OnDevices, testing::ValuesIn(kTransports),
@@ -116,4 +116,4 @@ TEST_P(LongOnDevices, LongCallsAreCutAndGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

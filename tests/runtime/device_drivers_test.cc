@@ -7,7 +7,7 @@
 #include "fake_cuda/fresh_device.h"
 #include "runtime/device_streams.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class NarrowDrivers : public cuda_test::FreshDevice {
@@ -20,8 +20,8 @@ class NarrowDrivers : public cuda_test::FreshDevice {
 };
 
 TEST_F(NarrowDrivers, ADeviceWithOneQueueForAllStreamsGivesTheBits) {
-  pretended::set_devices(3);
-  pretended::set_one_queue();
+  fake::set_devices(3);
+  fake::set_one_queue();
   const RandomCalls calls(60, 3);
   const auto thrown = outcomes(3, settings_, [&](Communicator& world) {
     cuda::check(cudaSetDevice(world.rank()));  // each has a device, as processes have contexts
@@ -45,13 +45,13 @@ TEST_F(NarrowDrivers, WhereLaunchesBlockACallOnAStreamIsOverWhenItReturns) {
 }
 
 TEST_F(NarrowDrivers, ADriverWithOneLockHoldsUpNoCall) {
-  pretended::set_one_lock();
+  fake::set_one_lock();
   hold_up_cuda_behind_a_call(settings_);
 }
 
 // Whoever frees memory has the lock, and waits for the device, while a call is being put there that waits for the host.
 TEST_F(NarrowDrivers, WhoFreesMemoryAllTheTimeHoldsUpNoCall) {
-  pretended::set_one_lock();
+  fake::set_one_lock();
   const Shape shape{Collective::all_reduce, 1000, DType::int32, Op::sum, 0};
   const auto right = expected(shape, 2)[0];
   const auto thrown = outcomes(2, settings_, [&](Communicator& world) {
@@ -89,7 +89,7 @@ TEST_F(NarrowDrivers, WhoFreesMemoryAllTheTimeHoldsUpNoCall) {
 
 // Also when it is only said that they lie there.
 TEST_F(NarrowDrivers, WithoutOneDevicesAndStreamsAreRefusedInWords) {
-  pretended::set_devices(pretended::kNoDriver);
+  fake::set_devices(fake::kNoDriver);
   float value = 1;
   const auto on_a_stream = outcomes(1, settings_, [&](Communicator& world) {
     world.all_reduce(std::span(&value, 1), Op::sum, {.stream = reinterpret_cast<void*>(2)});
@@ -107,4 +107,4 @@ TEST_F(NarrowDrivers, WithoutOneDevicesAndStreamsAreRefusedInWords) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// What a pretended device counts, and fails: how many kernels and copies a call takes, who hears of what a device
+// What a fake device counts, and fails: how many kernels and copies a call takes, who hears of what a device
 // refuses, and that nothing is left behind.
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include "fake_cuda/fresh_device.h"
 #include "runtime/device_streams.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
-using pretended::calls;
+using fake::calls;
 
 class DeviceFaults : public cuda_test::FreshDevice {};
 
@@ -30,18 +30,18 @@ TEST_F(DeviceFaults, RanksOnOneDeviceTakeOneKernelAndNoCopy) {
     Communicator::run_threads(ranks, [&](Communicator& world) {
       const DeviceBuffer in(MemoryKind::device, 4000), out(MemoryKind::device, 4000);
       world.barrier();
-      if (world.rank() == 0) launches = calls(pretended::Call::launch), copies = calls(pretended::Call::copy);
+      if (world.rank() == 0) launches = calls(fake::Call::launch), copies = calls(fake::Call::copy);
       world.barrier();
       world.all_reduce(in.data(), out.data(), 1000, DType::float32, Op::sum);
       world.barrier();
       if (world.rank() == 0) {
-        EXPECT_EQ(calls(pretended::Call::launch) - launches, 1u) << ranks;
-        EXPECT_EQ(calls(pretended::Call::copy) - copies, 0u) << ranks;
+        EXPECT_EQ(calls(fake::Call::launch) - launches, 1u) << ranks;
+        EXPECT_EQ(calls(fake::Call::copy) - copies, 0u) << ranks;
       }
       world.barrier();
     });
   }
-  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
 }
 
 TEST_F(DeviceFaults, NothingIsLeftBehind) {
@@ -49,12 +49,12 @@ TEST_F(DeviceFaults, NothingIsLeftBehind) {
     for (const std::string& transport : kTransports)
       Communicator::run_threads(
           3, [&](Communicator& world) { reduce_once(world, mixed); }, transport);
-    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+    EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
   }
 }
 
 TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
-  pretended::set_devices(3);
+  fake::set_devices(3);
   Communicator::run_threads(3, [](Communicator& world) {
     cuda::check(cudaSetDevice(world.rank()));
     reduce_once(world, false);
@@ -82,12 +82,12 @@ TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
   Settings settings;
   settings.transport = "shm";
   for (const auto& error : outcomes(2, settings, body)) EXPECT_FALSE(error) << error->what();
-  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
 }
 
 // Of a stream of a device that is not the current one, with buffers of a third kind.
 TEST_F(DeviceFaults, AStreamIsOfTheDeviceThatItWasMadeOn) {
-  pretended::set_devices(2);
+  fake::set_devices(2);
   Communicator::run_threads(2, [](Communicator& world) {
     cuda::check(cudaSetDevice(1));
     cudaStream_t stream = nullptr;
@@ -104,7 +104,7 @@ TEST_F(DeviceFaults, AStreamIsOfTheDeviceThatItWasMadeOn) {
     cuda::check(cudaStreamSynchronize(stream));
     cuda::check(cudaStreamDestroy(stream));
   });
-  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
 }
 
 // What body threw on each rank of a job of threads.
@@ -125,27 +125,27 @@ std::vector<std::string> errors(int ranks, const std::function<void(Communicator
 
 TEST_F(DeviceFaults, WhatADeviceRefusesIsToldToEveryRankAndNothingIsLeft) {
   struct Fault {
-    pretended::Call call;
+    fake::Call call;
     bool mixed;
     cudaError_t error;
   };
-  const Fault faults[] = {{pretended::Call::launch, false, cudaErrorInvalidDeviceFunction},
-                          {pretended::Call::copy, true, cudaErrorInvalidValue},
-                          {pretended::Call::registration, true, cudaErrorMemoryAllocation}};
+  const Fault faults[] = {{fake::Call::launch, false, cudaErrorInvalidDeviceFunction},
+                          {fake::Call::copy, true, cudaErrorInvalidValue},
+                          {fake::Call::registration, true, cudaErrorMemoryAllocation}};
   for (const Fault& fault : faults) {
     const auto said = errors(2, [&](Communicator& world) {
       const bool on_host = fault.mixed && world.rank() == 0;
       const DeviceBuffer values(on_host ? MemoryKind::host : MemoryKind::device, 4000);
       world.barrier();
-      if (world.rank() == 0) pretended::fail(fault.call, 1, fault.error);
+      if (world.rank() == 0) fake::fail(fault.call, 1, fault.error);
       world.barrier();
       world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum);
     });
     const std::string name = cudaGetErrorName(fault.error);
     EXPECT_NE((said[0] + said[1]).find(name), std::string::npos) << name;
     EXPECT_FALSE(said[1].empty()) << name;
-    EXPECT_TRUE(fault.call == pretended::Call::registration || !said[0].empty()) << name;
-    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{}) << name;
+    EXPECT_TRUE(fault.call == fake::Call::registration || !said[0].empty()) << name;
+    EXPECT_EQ(fake::outstanding(), fake::Outstanding{}) << name;
   }
 }
 
@@ -154,13 +154,12 @@ TEST_F(DeviceFaults, ADeviceThatFailsForGoodIsToldToEveryRank) {
     const auto said = errors(2, [&](Communicator& world) {
       const DeviceBuffer values(mixed && world.rank() == 0 ? MemoryKind::host : MemoryKind::device, 4000);
       world.barrier();
-      if (world.rank() == 0)
-        pretended::fail(mixed ? pretended::Call::copy : pretended::Call::launch, 1, cudaErrorIllegalAddress);
+      if (world.rank() == 0) fake::fail(mixed ? fake::Call::copy : fake::Call::launch, 1, cudaErrorIllegalAddress);
       world.barrier();
       world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum);
     });
     for (const std::string& each : said) EXPECT_NE(each.find("cudaErrorIllegalAddress"), std::string::npos) << each;
-    pretended::reset();
+    fake::reset();
   }
 }
 
@@ -176,7 +175,7 @@ TEST_F(DeviceFaults, ADeviceThatFailsUnderACallOnAStreamIsNamed) {
       return world.all_reduce(ConstBuffer(values.data(), kind, -1), Buffer(values.data(), kind, -1), 1000, DType::int32,
                               Op::sum);
     const OwnStream stream;
-    pretended::fail(pretended::Call::copy, 1, cudaErrorIllegalAddress);
+    fake::fail(fake::Call::copy, 1, cudaErrorIllegalAddress);
     world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()}).wait();
   });
   for (const auto& error : thrown) {
@@ -205,7 +204,7 @@ TEST_F(DeviceFaults, ACallThatIsPartlyRefusedIsGivenUpAndTheDeviceRunsDry) {
       }
       const CallOptions on{.stream = stream.get()};
       world.all_reduce(values.data(), values.data(), 0, DType::int32, Op::sum, on);
-      pretended::fail(pretended::Call::copy, copy, cudaErrorInvalidValue);
+      fake::fail(fake::Call::copy, copy, cudaErrorInvalidValue);
       if (copy == 1) {
         EXPECT_THROW(world.all_reduce(more.data(), more.data(), 1000, DType::int32, Op::sum, on), Error);
       } else {
@@ -218,7 +217,7 @@ TEST_F(DeviceFaults, ACallThatIsPartlyRefusedIsGivenUpAndTheDeviceRunsDry) {
       ASSERT_TRUE(error);
       EXPECT_NE(std::string(error->what()).find("cudaErrorInvalidValue"), std::string::npos) << error->what();
     }
-    EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+    EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
   }
 }
 
@@ -244,8 +243,8 @@ TEST_F(DeviceFaults, WhateverEventOfACallIsRefusedItsCallerHearsOfIt) {
           make({});
           return world.barrier();
         }
-        const std::uint64_t before = calls(pretended::Call::event);
-        if (nth > 0) pretended::fail(pretended::Call::event, nth, cudaErrorInvalidValue);
+        const std::uint64_t before = calls(fake::Call::event);
+        if (nth > 0) fake::fail(fake::Call::event, nth, cudaErrorInvalidValue);
         try {
           make({.stream = stream.get()});
         } catch (const Error&) {
@@ -253,7 +252,7 @@ TEST_F(DeviceFaults, WhateverEventOfACallIsRefusedItsCallerHearsOfIt) {
           throw;
         }
         EXPECT_EQ(nth, 0u) << "of " << of_a_call;
-        of_a_call = calls(pretended::Call::event) - before;
+        of_a_call = calls(fake::Call::event) - before;
         stream.finish();
         world.barrier();
       });
@@ -261,7 +260,7 @@ TEST_F(DeviceFaults, WhateverEventOfACallIsRefusedItsCallerHearsOfIt) {
       if (nth > 0) {
         EXPECT_NE(std::string(thrown[0]->what()).find("cudaErrorInvalidValue"), std::string::npos) << thrown[0]->what();
       }
-      EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+      EXPECT_EQ(fake::outstanding(), fake::Outstanding{});
     }
     EXPECT_GT(of_a_call, 0u);
   }
@@ -308,4 +307,4 @@ TEST_F(DeviceFaults, AStreamThatIsBeingCapturedIsRefused) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

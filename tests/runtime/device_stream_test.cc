@@ -1,11 +1,11 @@
 // Collectives on streams: by ranks that are threads of one job, and by ranks that only meet over a transport, as
-// processes do. Runs on a pretended device, and wherever there is one on a real one.
+// processes do. Runs on a fake device, and wherever there is one on a real one.
 #include <deque>
 
 #include "cuda/stream.h"
 #include "runtime/device_streams.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -197,4 +197,4 @@ TEST_P(OnStreams, ACommunicatorIsLeftOnlyWhenItsStreamsHaveWhatTheyWait) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

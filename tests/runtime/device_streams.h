@@ -12,7 +12,7 @@
 
 #include "runtime/device_calls.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Not one that the default stream waits for, which all ranks of this process share.
 class OwnStream {
@@ -141,4 +141,4 @@ inline void hold_up_cuda_behind_a_call(const Settings& settings) {
   for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 #include "reduce/reference.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 std::vector<std::byte> random_input(int rank, std::size_t count, DType dtype) {
   std::mt19937_64 random(1000003u * static_cast<unsigned>(rank) + static_cast<unsigned>(dtype));
   std::vector<std::byte> bytes(count * size_of(dtype));
@@ -40,4 +40,4 @@ std::vector<std::byte> expected_reduction(int ranks, std::size_t count, DType dt
   return result;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

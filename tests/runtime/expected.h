@@ -6,7 +6,7 @@
 
 #include "tutti/types.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Random bits, with infinities and NaNs left in: rank r's input of `count` elements.
 std::vector<std::byte> random_input(int rank, std::size_t count, DType dtype);
@@ -15,4 +15,4 @@ std::vector<std::byte> random_input(int rank, std::size_t count, DType dtype);
 // threads all compute the same: a lock would order their calls, and hide races from ThreadSanitizer.
 std::vector<std::byte> expected_reduction(int ranks, std::size_t count, DType dtype, Op op);
 
-}  // namespace tutti
+}  // namespace tutti::internal

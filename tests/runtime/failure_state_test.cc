@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 TEST(FailureState, KeepsTheFirstFailure) {
@@ -59,4 +59,4 @@ TEST(FailureState, WhatACallHasThrownIsHeard) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "runtime/processes.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -312,4 +312,4 @@ TEST_P(EveryWire, AMismatchWithACallOfLongAgoIsNotComparedWithAnotherCall) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "brief.h"
-#include "runtime/made_up_hosts.h"
+#include "runtime/fake_hosts.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -141,4 +141,4 @@ TEST_F(OnTwoHosts, AFailureOnOneOfThemFailsTheRun) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

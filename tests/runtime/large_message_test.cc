@@ -8,7 +8,7 @@
 #include "topology/processors.h"
 #include "tutti/communicator.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr int kRanks = 3;
@@ -84,4 +84,4 @@ INSTANTIATE_TEST_SUITE_P(Over, LargeMessage, testing::Values("shm", "tcp"),
                          [](const auto& each) { return each.param; });
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "memory/available.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,11 +32,11 @@ class Limits : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Limits, Limits, testing::ValuesIn(kTransports), [](const auto& it) { return it.param; });
 
 TEST_P(Limits, MemoryThatNoMachineHasIsRefusedOnEveryRank) {
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
   Communicator::run_threads(
       2,
       [](Communicator& world) {
-        for (const std::size_t bytes : {kMost, kMost - 1, kMost - 4095, kMost - 4096, kMost / 2 + 1, kMost / 4})
+        for (const std::size_t bytes : {kMax, kMax - 1, kMax - 4095, kMax - 4096, kMax / 2 + 1, kMax / 4})
           expect_refused(ErrorCode::system, "no room for " + std::to_string(bytes) + " bytes",
                          [&] { world.allocate(bytes); });
         Memory memory = world.allocate(8192);
@@ -176,4 +176,4 @@ TEST(Jobs, TwentyOfOneProcessTakeLittleAddressSpace) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

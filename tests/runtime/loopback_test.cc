@@ -1,10 +1,10 @@
 // Jobs of one host whose loopback interface is not as usual.
 #include <gtest/gtest.h>
 
-#include "runtime/made_up_hosts.h"
+#include "runtime/fake_hosts.h"
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 class Loopback : public testing::Test {
@@ -78,4 +78,4 @@ TEST_F(Loopback, WhatNeedsItSaysAtOnceThatItIsDown) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 
 #include "runtime/ranks.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -181,4 +181,4 @@ TEST_P(Mismatch, NamesBothCalls) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

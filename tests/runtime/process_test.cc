@@ -21,7 +21,7 @@ extern "C" int __lsan_is_turned_off();  // lsan_interface.h
 extern "C" int __lsan_is_turned_off() { return is_forked_child ? 1 : 0; }
 #endif
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -185,4 +185,4 @@ TEST_P(Process, NobodyWaitsInLeavingForARankThatIsLate) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

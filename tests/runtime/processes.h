@@ -14,7 +14,7 @@
 
 #include "tutti/settings.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 // Runs body(r, report) in a process for each rank. What they report arrives here, character by character.
 class Processes {
@@ -68,4 +68,4 @@ inline Settings meeting_at(std::uint16_t port, const std::string& transport, int
   return settings;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "runtime/expected.h"
 #include "tutti/communicator.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 inline const std::vector<std::string> kTransports{"inproc", "shm", "tcp"};
 
@@ -42,4 +42,4 @@ inline std::vector<std::optional<Error>> outcomes(int ranks, const Settings& set
   return outcomes(std::vector<Settings>(ranks, settings), body);
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

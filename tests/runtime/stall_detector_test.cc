@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_F(Stall, ALossCountsFromTheLookThatFirstSawIt) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -11,11 +11,11 @@
 #include "transport/registry.h"
 #include "transport/unix_socket/connector.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
-using runtime::Member;
-using runtime::Transports;
+using internal::Member;
+using internal::Transports;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -35,7 +35,7 @@ struct Choice {
     transports.begin(all, false);
   }
   Settings settings;
-  runtime::Log log{settings};
+  internal::Log log{settings};
   Sleeper sleeper;
   Transports transports;
 };
@@ -107,4 +107,4 @@ TEST(Transports, ThatNobodyKnowsAreRefusedWithTheirNames) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -19,7 +19,7 @@
 #include "transport/verbs/transport.h"
 #include "tutti/communicator.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kPage = 4096, kBytes = 16 * kPage, kCount = kBytes / 4;
@@ -191,4 +191,4 @@ TEST_P(Writing, IsOverOrImpossibleOnceTheCallOfTheOwnerHasThrown) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include "schedule/layout.h"
 #include "schedule/text.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 const Region kInput{Space::input, 0, 0, 0};
@@ -159,4 +159,4 @@ TEST(CanonicalJoins, TakeWholeSubtreesAsNodes) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -8,7 +8,7 @@
 #include "schedule/text.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 const CostModel kModel{.local = LinkCost::line(1, 0.01, true),
@@ -169,4 +169,4 @@ TEST(Cost, CountsWhatCrossesBetweenHosts) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

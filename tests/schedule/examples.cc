@@ -2,7 +2,7 @@
 
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 Region in(int slice, int chunk = 0, int row = 0) {
@@ -266,4 +266,4 @@ std::vector<Example> examples(int n) {
   return all;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 struct Example {
   std::string name;
@@ -33,4 +33,4 @@ Layout layout_of_leaves(const std::vector<int>& leaves);
 // All of the above at some sizes, for sweeps.
 std::vector<Example> examples(int ranks);
 
-}  // namespace tutti
+}  // namespace tutti::internal

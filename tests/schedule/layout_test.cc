@@ -5,7 +5,7 @@
 #include "schedule/examples.h"
 #include "schedule/partition.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 TEST(Layout, FindsTheRankOfEveryLeaf) {
@@ -67,4 +67,4 @@ TEST(Partition, DoesNotOverflowForHugeCounts) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

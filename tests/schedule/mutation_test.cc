@@ -9,7 +9,7 @@
 #include "schedule/interpret.h"
 #include "schedule/mutator.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 struct Tally {
@@ -22,9 +22,9 @@ std::string trouble_under_some_seed(const Example& example, int seeds) {
   const std::size_t parts = example.schedules[0].slices * example.schedules[0].chunks;
   for (int seed = 0; seed < seeds; ++seed) {
     const std::size_t count = parts * 3 + seed % 3;
-    std::string trouble =
-        interpret(example.schedules, example.layout, example.goal, count, seed % 2 == 0, seed).trouble;
-    if (!trouble.empty()) return trouble;
+    std::string error_text =
+        interpret(example.schedules, example.layout, example.goal, count, seed % 2 == 0, seed).error_text;
+    if (!error_text.empty()) return error_text;
   }
   return {};
 }
@@ -41,11 +41,11 @@ TEST(Mutation, WhatTheInterpreterBreaksTheVerifierHasRejected) {
         if (round % 4 == 0 && !mutator.mutate(mutant.schedules).empty()) change = "two changes";
         if (mutant.schedules == example.schedules) continue;
         const Proof proof = verify(mutant.schedules, mutant.layout, mutant.goal);
-        const std::string trouble = trouble_under_some_seed(mutant, 20);
-        EXPECT_TRUE(trouble.empty() || !proof.holds)
-            << example.name << " on " << ranks << " ranks, mutant " << seed << " (" << change << "): " << trouble;
+        const std::string error_text = trouble_under_some_seed(mutant, 20);
+        EXPECT_TRUE(error_text.empty() || !proof.holds)
+            << example.name << " on " << ranks << " ranks, mutant " << seed << " (" << change << "): " << error_text;
         Tally& tally = tallies[change];
-        ++(proof.holds ? tally.accepted : trouble.empty() ? tally.unbroken : tally.broken);
+        ++(proof.holds ? tally.accepted : error_text.empty() ? tally.unbroken : tally.broken);
       }
 
   Tally total;
@@ -62,4 +62,4 @@ TEST(Mutation, WhatTheInterpreterBreaksTheVerifierHasRejected) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 bool any_step(const Step&) { return true; }
@@ -131,4 +131,4 @@ std::string Mutator::change_source(Schedule& schedule, int ranks) {
   }
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 
 #include "schedule/schedule.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Mutator {
  public:
@@ -39,4 +39,4 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,7 +5,7 @@
 #include "schedule/examples.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 TEST(Text, RoundTripsEveryExample) {
@@ -77,4 +77,4 @@ TEST(Text, ErrorsNameTheLine) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

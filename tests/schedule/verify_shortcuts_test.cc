@@ -4,7 +4,7 @@
 #include "schedule/text.h"
 #include "schedule/verify.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // Why these schedules are refused where rank 0 may take these shortcuts; empty when they are not.
@@ -158,4 +158,4 @@ TEST(VerifyShortcuts, AJumpMustFinishWhatItsReduceMakes) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 #include "schedule/examples.h"
 #include "schedule/text.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 // Why schedules given as text are refused; empty when they are not.
@@ -299,4 +299,4 @@ TEST(Verify, ReduceScatterAndAllGatherKnowWhoseSliceIsWhose) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

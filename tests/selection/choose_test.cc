@@ -4,7 +4,7 @@
 
 #include "collectives/catalogue.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 constexpr Order kCanonical = Order::canonical, kAny = Order::any;
@@ -87,4 +87,4 @@ TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

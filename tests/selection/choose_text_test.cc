@@ -11,7 +11,7 @@
 #include "selection/table_file.h"
 #include "tutti/error.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 const std::string kHead = "tutti table 1\n";
@@ -160,7 +160,7 @@ TEST(SizeText, IsShortAndExact) {
 TEST(TableFile, IsReadWholeAndWhatIsNoFileIsNamed) {
   const TableFile file("some text\n");
   EXPECT_EQ(read_table_file(file.path()), "some text\n");
-  const auto trouble = [](const std::string& path) -> std::string {
+  const auto error_text = [](const std::string& path) -> std::string {
     try {
       read_table_file(path);
     } catch (const Error& error) {
@@ -169,17 +169,17 @@ TEST(TableFile, IsReadWholeAndWhatIsNoFileIsNamed) {
     }
     return "";
   };
-  EXPECT_EQ(trouble("/no/such/file"), "the table /no/such/file cannot be read: No such file or directory");
-  EXPECT_EQ(trouble("/tmp"), "the table /tmp is not a regular file");
-  EXPECT_EQ(trouble("/dev/zero"), "the table /dev/zero is not a regular file");
+  EXPECT_EQ(error_text("/no/such/file"), "the table /no/such/file cannot be read: No such file or directory");
+  EXPECT_EQ(error_text("/tmp"), "the table /tmp is not a regular file");
+  EXPECT_EQ(error_text("/dev/zero"), "the table /dev/zero is not a regular file");
   const std::string pipe = file.path() + ".pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(trouble(pipe), "the table " + pipe + " is not a regular file");
+  EXPECT_EQ(error_text(pipe), "the table " + pipe + " is not a regular file");
   std::remove(pipe.c_str());
-  const TableFile large(std::string(kMostTableBytes + 1, '#')), full(std::string(kMostTableBytes, '#'));
-  EXPECT_EQ(trouble(large.path()), "the table " + large.path() + " has more than 65536 bytes");
-  EXPECT_EQ(trouble(full.path()), "");
+  const TableFile large(std::string(kMaxTableBytes + 1, '#')), full(std::string(kMaxTableBytes, '#'));
+  EXPECT_EQ(error_text(large.path()), "the table " + large.path() + " has more than 65536 bytes");
+  EXPECT_EQ(error_text(full.path()), "");
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -10,11 +10,11 @@
 #include "selection/choose_text.h"
 #include "selection/table_file.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
-using runtime::ChoiceTable;
-using runtime::Rule;
+using internal::ChoiceTable;
+using internal::Rule;
 
 // Ranks of one job as threads, each with the file of a table of its own. What they threw.
 std::vector<std::optional<Error>> join_with(const std::vector<std::string>& files, const std::string& transport,
@@ -30,7 +30,7 @@ std::vector<std::optional<Error>> join_with(const std::vector<std::string>& file
 TEST(OneTable, OfRank0IsThatOfAllRanksAndOfWhatIsSplitOffThem) {
   const std::string text = "tutti table 1\nrule all_reduce * * * canonical binomial_tree 1K\n";
   const TableFile rank_0(text), other("tutti table 1\nrule all_reduce * * * canonical two_shot *\n"), bad("nonsense");
-  const std::string expected = to_text(runtime::parse_table(text, "t"));
+  const std::string expected = to_text(internal::parse_table(text, "t"));
   for (const std::string transport : {"auto", "tcp"}) {
     const auto thrown =
         join_with({rank_0.path(), other.path(), bad.path(), "/no/such/file", ""}, transport, [&](Communicator& world) {
@@ -57,7 +57,7 @@ TEST(OneTable, IsTheBuiltInOneIfRank0NamesNone) {
 
 TEST(OneTable, ThatIsWrongFailsTheJoinOnEveryRankInTheSameWords) {
   const TableFile malformed("tutti table 1\n\nrule all_reduce 8 one 2K canonical ring *\n"),
-      large(std::string(runtime::kMostTableBytes + 1, '\n'));
+      large(std::string(internal::kMaxTableBytes + 1, '\n'));
   const std::pair<std::string, std::string> kWrong[] = {
       {malformed.path(), malformed.path() + ", line 3: ring cannot keep the canonical order on more than 2 ranks"},
       {large.path(), "the table " + large.path() + " has more than 65536 bytes"},
@@ -143,4 +143,4 @@ TEST(OneTable, HoweverPerverseChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

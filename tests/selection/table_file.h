@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace tutti {
+namespace tutti::internal {
 
 class TableFile {
  public:
@@ -27,4 +27,4 @@ class TableFile {
   std::string path_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

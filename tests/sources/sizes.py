@@ -31,7 +31,7 @@ LARGE = {
         "rest shares the descriptor, its deadline and what is still to be written",
     "src/control/plane.h Plane":
         "overrides all of Control and UplinkUser; its connections for data (data.cc) could be a class of their own",
-    "src/control/uplink.h FarHub":
+    "src/control/uplink.h HubClient":
         "joining and the connection afterwards: nine of the members only matter until the join is over, and could "
         "be a class",
     "src/executor/plan.h Plan":

@@ -9,7 +9,7 @@ cat >"$work/report" <<'END'
 	tests="6"
 	failures="4"
 	>
-	<testcase name="Pretended.Alone.Passes/shm  # GetParam() = &quot;shm&quot;" classname="x" time="0.1" status="run">
+	<testcase name="Fake.Alone.Passes/shm  # GetParam() = &quot;shm&quot;" classname="x" time="0.1" status="run">
 		<system-out>[ RUN      ] Alone.Passes/shm
 said without a line's end[       OK ] Alone.Passes/shm, where GetParam() = "shm" (0 ms)
 [  PASSED  ] 1 test.

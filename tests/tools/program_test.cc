@@ -6,7 +6,7 @@
 #include "tools/shell.h"
 #include "tutti/version.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(Tutti, DescriptorsThatAreClosedAtTheStartLeadNowhere) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

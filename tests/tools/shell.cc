@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 std::string content_of(const std::filesystem::path& path) {
@@ -77,4 +77,4 @@ std::string unique_sleep() {
   return "sleep 3" + std::to_string(getpid()) + "." + std::to_string(next++);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct Result {
   int status = -1;  // exit status; 128 + signal when a signal ended it
@@ -31,4 +31,4 @@ bool reaches(const std::string& words, int count, std::chrono::milliseconds limi
 // Words that no other process has in its command line: a number of seconds to sleep.
 std::string unique_sleep();
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,7 +7,7 @@
 
 #include "topology/machine.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 using testing::ElementsAre;
@@ -29,28 +29,28 @@ TEST(AttachmentOf, IsTheSwitchThatAGpuSharesWithAnAdapter) {
   EXPECT_EQ(gpu.package, 0);
   EXPECT_NEAR(gpu.link_gbs, 63.0, 0.1);
   EXPECT_THAT(gpu.nearest, ElementsAre("ibp8s0", "mlx5_0")) << "not eth0, at the same root complex";
-  EXPECT_EQ(gpu.meeting, Meeting::pci_switch);
+  EXPECT_EQ(gpu.proximity, Proximity::pci_switch);
 }
 
 TEST(AttachmentOf, ElseTheRootComplexThePackageOrTheMachine) {
   const Attachment root = attachment_of("0000:11:00.0");
   EXPECT_THAT(root.nearest, ElementsAre("eth0", "ibp8s0", "mlx5_0"));
-  EXPECT_EQ(root.meeting, Meeting::root_complex);
+  EXPECT_EQ(root.proximity, Proximity::root_complex);
   const Attachment part = attachment_of("0000:87:00.0");
   EXPECT_EQ(part.node, 1);
   EXPECT_EQ(part.package, 1);
   EXPECT_THAT(part.nearest, ElementsAre("mlx5_1"));
-  EXPECT_EQ(part.meeting, Meeting::part);
+  EXPECT_EQ(part.proximity, Proximity::part);
   const Attachment nowhere = attachment_of("0000:f1:00.0");
   EXPECT_EQ(nowhere.node, std::nullopt);
   EXPECT_EQ(nowhere.package, std::nullopt);
   EXPECT_THAT(nowhere.nearest, ElementsAre("eth0", "ibp8s0", "mlx5_0", "mlx5_1")) << "and not bond0, on no bus";
-  EXPECT_EQ(nowhere.meeting, Meeting::machine);
+  EXPECT_EQ(nowhere.proximity, Proximity::machine);
 }
 
 TEST(AttachmentOf, AnAdapterIsNearestToItself) {
   EXPECT_THAT(attachment_of("0000:10:00.0").nearest, ElementsAre("eth0"));
-  EXPECT_EQ(attachment_of("0000:10:00.0").meeting, Meeting::pci_switch);
+  EXPECT_EQ(attachment_of("0000:10:00.0").proximity, Proximity::pci_switch);
 }
 
 TEST(AttachmentOf, WhatTheTopologyDoesNotHaveIsNothing) {
@@ -83,4 +83,4 @@ TEST(Machine, HereWithDevicesHasTheProcessorsOfHere) {
 }
 
 }  // namespace
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

@@ -8,7 +8,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 using Places = std::vector<Processors>;
@@ -158,4 +158,4 @@ TEST(Machine, HereHasTheProcessorsOfThisProcess) {
 }
 
 }  // namespace
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

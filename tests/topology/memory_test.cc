@@ -5,7 +5,7 @@
 #include "topology/machine.h"
 #include "transport/shm/segment.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 class Memory : public testing::Test {
@@ -56,4 +56,4 @@ TEST_F(Memory, OnAMachineWithOneNodeIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

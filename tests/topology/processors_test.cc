@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 Processors from_to(int first, int end) {
@@ -109,4 +109,4 @@ TEST(MustShare, ExactlyWhereSomeRanksHaveTooFewProcessorsAmongThem) {
 }
 
 }  // namespace
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

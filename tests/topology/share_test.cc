@@ -5,7 +5,7 @@
 
 #include "topology/machine.h"
 
-namespace tutti::topology {
+namespace tutti::internal::topology {
 namespace {
 
 // A root folder with the files that a kernel would show.
@@ -106,4 +106,4 @@ TEST_F(Share, OfMemoryNodesIsReadWithoutHwloc) {
 }
 
 }  // namespace
-}  // namespace tutti::topology
+}  // namespace tutti::internal::topology

@@ -16,7 +16,7 @@
 
 #include "transport/connection.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 inline constexpr std::size_t kSizes[] = {0,    1,    7,    8,    63,    64,    65,    1567,         1568,
                                          1569, 2047, 2048, 4095, 65535, 65536, 65537, (1 << 20) + 3};
@@ -116,4 +116,4 @@ class Conformance : public testing::TestWithParam<ConnectionKind> {
   }
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,7 +1,7 @@
 // Messages arrive: whole, in order, by every way of sending and receiving.
 #include "transport/conformance.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Transports, Conformance, testing::ValuesIn(all_connections()),
@@ -205,4 +205,4 @@ TEST_P(Conformance, MessagesWaitForAnEndThatIsMadeLater) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -4,7 +4,7 @@
 
 #include "transport/conformance.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 TEST_P(Conformance, CountsGrowOneByOneAndOnlyForWhatHappened) {
@@ -299,4 +299,4 @@ TEST_P(Conformance, SleepersMoveLargeMessagesToTheirEnd) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -4,7 +4,7 @@
 
 #include "transport/conformance.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 struct Planned {
@@ -132,4 +132,4 @@ TEST_P(Conformance, RandomMixturesDeliverWhatWasPlanned) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,14 +11,14 @@
 
 #include "base/log.h"
 #include "transport/connector.h"
+#include "transport/fake_fabric.h"
 #include "transport/faulty.h"
 #include "transport/inproc/transport.h"
-#include "transport/pretended_fabric.h"
 #include "transport/registry.h"
 #include "transport/unix_socket/connector.h"
 #include "transport/verbs/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 const bool kRegistered = (register_transport({"unix_socket", unix_socket::make_connector}), true);
@@ -96,15 +96,15 @@ class JoinedConnection final : public Connection {
   }
 
   const Settings settings_;
-  const runtime::Log log_{settings_};
+  const internal::Log log_{settings_};
   Sleeper sleepers_[2];
   std::unique_ptr<Connector> connectors_[2];
   Transport* transports_[2];
   std::map<std::uint64_t, int> ends_;
 };
 
-// Verbs over a pretended device, and with all of this process's memory registered.
-enum class Verbs : std::uint8_t { pretended, registered };
+// Verbs over a fake device, and with all of this process's memory registered.
+enum class Verbs : std::uint8_t { fake, registered };
 
 template <Verbs kKind>
 class VerbsConnection final : public Connection {
@@ -129,10 +129,10 @@ class VerbsConnection final : public Connection {
   Sleeper& sleeper(int side) override { return sleepers_[side]; }
 
  private:
-  const std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
+  const std::shared_ptr<FakeNetwork> network_ = make_fake_network();
   Sleeper sleepers_[2];
-  verbs::Transport transports_[2] = {{sleepers_[0], make_pretended_fabric(network_)},
-                                     {sleepers_[1], make_pretended_fabric(network_)}};
+  verbs::Transport transports_[2] = {{sleepers_[0], make_fake_fabric(network_)},
+                                     {sleepers_[1], make_fake_fabric(network_)}};
   std::shared_ptr<void> everything_[2];
   std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
 };
@@ -168,8 +168,7 @@ ConnectionKind kind(const std::string& name) {
 }  // namespace
 
 std::vector<ConnectionKind> all_connections() {
-  std::vector<ConnectionKind> all = {kind<InprocConnection>("inproc"),
-                                     kind<VerbsConnection<Verbs::pretended>>("verbs_pretended"),
+  std::vector<ConnectionKind> all = {kind<InprocConnection>("inproc"), kind<VerbsConnection<Verbs::fake>>("verbs_fake"),
                                      kind<VerbsConnection<Verbs::registered>>("verbs_registered")};
   for (const TransportKind& kind : transport_kinds()) try {
       // A rank notices that a peer's channel has closed where that has a connection of its own.
@@ -181,7 +180,7 @@ std::vector<ConnectionKind> all_connections() {
     }
   for (std::size_t i = 0, count = all.size(); i < count; ++i) {
     const ConnectionKind inner = all[i];
-    if (inner.name == "verbs_pretended" || inner.name == "unix_socket") continue;  // their likes show as much
+    if (inner.name == "verbs_fake" || inner.name == "unix_socket") continue;  // their likes show as much
     all.push_back({.name = "faulty_" + inner.name,
                    .make = [make = inner.make] { return std::make_unique<FaultyConnection>(make()); },
                    .notices_close = inner.notices_close,
@@ -190,4 +189,4 @@ std::vector<ConnectionKind> all_connections() {
   return all;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class Connection {
  public:
@@ -35,7 +35,7 @@ struct ConnectionKind {
 inline std::ostream& operator<<(std::ostream& out, const ConnectionKind& kind) { return out << kind.name; }
 
 // Every kind that is registered (transport/registry.h) and can be used here; threads of one process; verbs over a
-// pretended device; and each of them behind a wrapper that makes trouble.
+// fake device; and each of them behind a wrapper that makes error_text.
 std::vector<ConnectionKind> all_connections();
 
-}  // namespace tutti
+}  // namespace tutti::internal

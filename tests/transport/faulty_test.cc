@@ -6,7 +6,7 @@
 
 #include "transport/inproc/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 const Tag kTag{{4, 5}};
@@ -109,4 +109,4 @@ TEST(Faulty, ReservationsAreRefusedNowAndThen) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include "documented.h"
 #include "types/call.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 Header example() {
@@ -37,13 +37,13 @@ TEST(Header, LiesInMemoryAsSpecified) {
 
 // The worked example of docs/reference/protocols.md.
 TEST(Header, OfTheFirstMessageOfACallIsAsDocumented) {
-  const runtime::Call call{.sequence = 1,
-                           .collective = Collective::all_reduce,
-                           .dtype = DType::float32,
-                           .op = Op::sum,
-                           .order = Order::canonical,
-                           .algorithm = Algorithm::one_shot,
-                           .count = 4};
+  const internal::Call call{.sequence = 1,
+                            .collective = Collective::all_reduce,
+                            .dtype = DType::float32,
+                            .op = Op::sum,
+                            .order = Order::canonical,
+                            .algorithm = Algorithm::one_shot,
+                            .count = 4};
   Header header;
   header.communicator = 42;
   header.tag = call.pack();
@@ -81,4 +81,4 @@ TEST(Header, RefusesAFragmentOutsideItsMessage) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

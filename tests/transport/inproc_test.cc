@@ -5,7 +5,7 @@
 
 #include "transport/inproc/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 struct TwoRanks {
@@ -65,4 +65,4 @@ TEST(Inproc, NothingIsSentBeforeSomeoneWantsIt) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

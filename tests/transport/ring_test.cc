@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kRing = 4096;
@@ -61,4 +61,4 @@ TEST(Ring, APieceThatDoesNotFitBeforeTheEndBeginsAtTheStart) {
 }
 
 }  // namespace
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -7,7 +7,7 @@
 
 #include "transport/shm/lane.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kFragment = 64 << 10;
@@ -19,7 +19,7 @@ void judge(RingWriter& writer, std::int64_t ns, int times) {
 
 RingWriter warm() {
   RingWriter writer;
-  judge(writer, kSlowNs, static_cast<int>(kMostRingBytes / kFragment));
+  judge(writer, kSlowNs, static_cast<int>(kMaxRingBytes / kFragment));
   return writer;
 }
 
@@ -57,4 +57,4 @@ TEST(RingWriter, CopiesTheSameBytesEitherWay) {
 }
 
 }  // namespace
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -17,7 +17,7 @@
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr std::uint64_t kCommunicator = 1;
@@ -70,10 +70,10 @@ std::vector<Wrong> wrong_lines() {
   using shm::LineKind;
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
   return {{"a line that ends beyond itself", LineKind::inside, 0, 0},
-          {"a ring that begins beyond its end", LineKind::ring, shm::kMostRingBytes + 64, 64},
-          {"a ring that ends beyond its end", LineKind::ring, shm::kMostRingBytes - 64, 128},
+          {"a ring that begins beyond its end", LineKind::ring, shm::kMaxRingBytes + 64, 64},
+          {"a ring that ends beyond its end", LineKind::ring, shm::kMaxRingBytes - 64, 128},
           {"a ring at the end of all addresses", LineKind::ring, kAll - 63, 128},
-          {"a ring that nobody has claimed", LineKind::ring, shm::kMostRingBytes - 4096, 4096},
+          {"a ring that nobody has claimed", LineKind::ring, shm::kMaxRingBytes - 4096, 4096},
           {"more bytes than the message has", LineKind::ring, 0, kBytes + 1},
           {"memory beyond the mapping", LineKind::lent, shm::kSlots * shm::kSlotBytes, kBytes},
           {"memory at the end of all addresses", LineKind::lent, kAll - 63, kBytes},
@@ -106,7 +106,7 @@ TEST(ShmBounds, FragmentsAreNoMoreThanTheirMessage) {
   WrongPeer pair;
   std::vector<std::byte> in(kBytes);
   pair.peer.transport.find(0)->segment->claim(
-      pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kLeastRingBytes);
+      pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kMinRingBytes);
   pair.write(shm::kFirstLine, shm::LineKind::ring, kBytes, 0, kBytes - 64);
   pair.write(shm::kFirstLine + 1, shm::LineKind::ring, kBytes, kBytes, 128);
   pair.channel->receive(0, kTag, in.data(), in.size());
@@ -200,4 +200,4 @@ TEST(ShmBounds, NoDescriptorTakesTheNumberOfAStandardStream) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,7 +11,7 @@
 #include "transport/shm/transport.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 std::array<int, 2> local_sockets() {
@@ -257,4 +257,4 @@ TEST(Shm, ALaneCrossesNoBorderOfWhatIsMappedInOnePiece) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,7 +61,7 @@ TEST(Sleeper, WakesForEachNewsOfAWatchedSocketAndNotForOldOnes) {
       EXPECT_LT(slept(sleeper, 20s), 10s);
       EXPECT_GE(slept(sleeper, 20ms), 19ms) << "unread bytes are old news";
     }
-    sleeper.forget(ends[0]);
+    sleeper.unwatch(ends[0]);
     ASSERT_EQ(write(ends[1], "x", 1), 1);
     EXPECT_GE(slept(sleeper, 20ms), 19ms);
   }
@@ -70,4 +70,4 @@ TEST(Sleeper, WakesForEachNewsOfAWatchedSocketAndNotForOldOnes) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -13,7 +13,7 @@
 #include "transport/header.h"
 #include "transport/tcp/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 constexpr std::uint64_t kCommunicator = 7;
@@ -264,4 +264,4 @@ TEST_F(TcpChannel, AViewIsContiguousAcrossTheBuffersEnd) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -7,7 +7,7 @@
 #include "transport/verbs_ends.h"
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using testing::HasSubstr;
@@ -36,7 +36,7 @@ TEST(VerbsChannel, HoldsAQueuePairWhileItIsJoined) {
 
 TEST(VerbsChannel, BothEndsSayWhyOneCannotRegister) {
   for (const int poor : {0, 1}) {
-    PretendedLimits limits[2];
+    FakeLimits limits[2];
     limits[poor].most_registered = kBlockBytes - 1;
     VerbsEnds ends(limits[0], limits[1]);
     ends.join();
@@ -129,7 +129,7 @@ class Interrupted final : public verbs::Fabric {
   std::size_t most_in_a_write() const override { return inner_->most_in_a_write(); }
   int bell() const override { return inner_->bell(); }
   void hush() override { inner_->hush(); }
-  std::string trouble() override { return inner_->trouble(); }
+  std::string error_text() override { return inner_->error_text(); }
 
  private:
   class Pair final : public verbs::QueuePair {
@@ -210,7 +210,7 @@ TEST(VerbsChannel, ADevicesTroubleIsToldToWhoeverWaitsWhileItLasts) {
 }
 
 TEST(VerbsChannel, ACutInALargeMessageIsToldToWhoeverWaitsAndLeavesNothingRegistered) {
-  const PretendedLimits limits{.most_in_a_write = 4096, .most_registered = kBlockBytes + kMessage};
+  const FakeLimits limits{.most_in_a_write = 4096, .most_registered = kBlockBytes + kMessage};
   for (const bool registered : {false, true}) {
     VerbsEnds ends(limits);
     ends.join();
@@ -265,7 +265,7 @@ TEST(VerbsChannel, MayWithdrawBeforeItIsJoined) {
 
 // --- loans -----------------------------------------------------------------------------------------------------------
 
-// The pretended device complains if it reads or writes what is no longer registered.
+// The fake device complains if it reads or writes what is no longer registered.
 TEST(VerbsChannel, ATokenLetGoUnderWayDoesNotUnregisterWhatIsLent) {
   VerbsEnds ends({.most_in_a_write = 4096});
   ends.join();
@@ -295,4 +295,4 @@ TEST(VerbsChannel, AReceiverThatDoesNotLookIsSentOneRingAndNoMore) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// Two ends of a verbs channel over a pretended network, with the limits that a test wants, and the sockets and the
+// Two ends of a verbs channel over a fake network, with the limits that a test wants, and the sockets and the
 // devices in its hands.
 #pragma once
 
@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "transport/conformance.h"
-#include "transport/pretended_fabric.h"
+#include "transport/fake_fabric.h"
 #include "transport/verbs/layout.h"
 #include "transport/verbs/transport.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 class VerbsEnds {
  public:
   static constexpr std::uint64_t kCommunicator = 7;
 
-  explicit VerbsEnds(const PretendedLimits& limits = {}) : VerbsEnds(limits, limits) {}
-  VerbsEnds(const PretendedLimits& first, const PretendedLimits& second)
-      : fabrics_{make_pretended_fabric(network_, first), make_pretended_fabric(network_, second)} {
+  explicit VerbsEnds(const FakeLimits& limits = {}) : VerbsEnds(limits, limits) {}
+  VerbsEnds(const FakeLimits& first, const FakeLimits& second)
+      : fabrics_{make_fake_fabric(network_, first), make_fake_fabric(network_, second)} {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets_) != 0) throw std::runtime_error("socketpair");
     for (const int side : {0, 1}) open(side);
   }
@@ -35,7 +35,7 @@ class VerbsEnds {
   Channel& operator[](int side) { return *channels_[side]; }
   verbs::Transport& transport(int side) { return *transports_[side]; }
   verbs::Fabric& fabric(int side) { return *fabrics_[side]; }
-  PretendedNetwork& network() { return *network_; }
+  FakeNetwork& network() { return *network_; }
 
   // Before the end is joined: it goes by `fabric`.
   void use(int side, std::shared_ptr<verbs::Fabric> fabric) {
@@ -99,7 +99,7 @@ class VerbsEnds {
     channels_[side] = transports_[side]->channel(kCommunicator, side, 1 - side);
   }
 
-  const std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
+  const std::shared_ptr<FakeNetwork> network_ = make_fake_network();
   std::shared_ptr<verbs::Fabric> fabrics_[2];
   Sleeper sleepers_[2];
   std::unique_ptr<verbs::Transport> transports_[2];
@@ -107,4 +107,4 @@ class VerbsEnds {
   int sockets_[2] = {-1, -1};
 };
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -5,29 +5,29 @@
 #include "brief.h"
 #include "transport/verbs_ends.h"
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using verbs::kLargeBytes;
-using verbs::kMostFragment;
+using verbs::kMaxFragment;
 using verbs::kRingBytes;
 
-constexpr std::size_t kLeastLent = 2048;  // sender.cc
+constexpr std::size_t kMinLent = 2048;    // sender.cc
 constexpr std::size_t kHeaderBytes = 64;  // header.h
-constexpr std::size_t kMostOffered = verbs::kMostOffered;
+constexpr std::size_t kMaxOffered = verbs::kMaxOffered;
 
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> sizes = {0};
   for (const std::size_t edge :
-       {std::size_t{1}, std::size_t{512} - kHeaderBytes, std::size_t{512}, kLeastLent, kLargeBytes,
-        kMostFragment - kHeaderBytes, kMostFragment, 2 * kMostFragment, kRingBytes, 3 * kRingBytes})
+       {std::size_t{1}, std::size_t{512} - kHeaderBytes, std::size_t{512}, kMinLent, kLargeBytes,
+        kMaxFragment - kHeaderBytes, kMaxFragment, 2 * kMaxFragment, kRingBytes, 3 * kRingBytes})
     for (const std::size_t bytes : {edge - 1, edge, edge + 1}) sizes.push_back(bytes);
   return sizes;
 }
 
 struct Device {
   const char* name;
-  PretendedLimits limits;
+  FakeLimits limits;
 };
 
 class VerbsMessages : public testing::TestWithParam<Device> {
@@ -93,7 +93,7 @@ TEST_P(VerbsMessages, EverySizeArrivesWhicheverEndIsRegistered) {
 // More than may be offered, both ways at once; every third is looked at, every other end is registered.
 TEST_P(VerbsMessages, HundredsOfLargeOnesMayBePostedAheadBothWays) {
   constexpr std::uint64_t kCount = 300;
-  static_assert(kCount > 10 * kMostOffered);
+  static_assert(kCount > 10 * kMaxOffered);
   ends_.join();
   struct Side {
     std::vector<Bytes> out, in;
@@ -201,4 +201,4 @@ TEST_P(VerbsMismatch, OfLengthsIsThrownAtTheReceiverBeforeMemoryIsTouched) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::internal

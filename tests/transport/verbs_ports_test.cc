@@ -8,7 +8,7 @@
 #include "transport/verbs/ports.h"
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 using testing::HasSubstr;
@@ -28,8 +28,8 @@ Port port(const std::string& device, double gbits = 100, int node = -1) {
 }
 
 // The device that is chosen, or "" for none; each port has got a word.
-std::string chosen(const std::vector<Port>& ports, const Wish& wish = {}, int node = -1) {
-  const Choice choice = choose(ports, wish, node);
+std::string chosen(const std::vector<Port>& ports, const PortRequest& request = {}, int node = -1) {
+  const Choice choice = choose(ports, request, node);
   EXPECT_EQ(choice.words.size(), ports.size());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     EXPECT_NE(choice.words[i], "") << ports[i].device;
@@ -38,7 +38,7 @@ std::string chosen(const std::vector<Port>& ports, const Wish& wish = {}, int no
   return choice.chosen ? ports[*choice.chosen].device + ":" + std::to_string(ports[*choice.chosen].number) : "";
 }
 
-std::string word(const Port& port, const Wish& wish = {}) { return choose({port}, wish, -1).words.at(0); }
+std::string word(const Port& port, const PortRequest& request = {}) { return choose({port}, request, -1).words.at(0); }
 
 TEST(VerbsPorts, WithoutAnyNoneIsChosen) {
   EXPECT_EQ(chosen({}), "");
@@ -63,9 +63,9 @@ TEST(VerbsPorts, APortWhoseLinkIsDownIsNot) {
 }
 
 TEST(VerbsPorts, APortThatCannotBeAskedIsNot) {
-  Port unknown{.device = "mlx5_0", .trouble = "it cannot be opened (Permission denied)"};
+  Port unknown{.device = "mlx5_0", .error_text = "it cannot be opened (Permission denied)"};
   EXPECT_EQ(chosen({unknown}), "");
-  EXPECT_EQ(word(unknown), unknown.trouble);
+  EXPECT_EQ(word(unknown), unknown.error_text);
 }
 
 TEST(VerbsPorts, APortWithoutAGidIsNot) {
@@ -161,27 +161,27 @@ TEST(VerbsPorts, AWishForWhatIsNotThereIsRefusedInWords) {
   EXPECT_EQ(chosen(ports, {.device = "mlx5_2"}), "");
   EXPECT_EQ(chosen(ports, {.device = "mlx5_0", .port = 2}), "");
   EXPECT_EQ(chosen(ports, {.gid = 9}), "");
-  const Wish wish{.device = "mlx5_0", .gid = 9};
-  EXPECT_EQ(why_none(ports, choose(ports, wish, -1), wish),
+  const PortRequest request{.device = "mlx5_0", .gid = 9};
+  EXPECT_EQ(why_none(ports, choose(ports, request, -1), request),
             "this host has no RDMA port to use: mlx5_0 port 1: has no GID 9; mlx5_1 port 1: TUTTI_VERBS_DEVICE asks "
             "for mlx5_0");
 }
 
 TEST(VerbsPorts, AWishIsADeviceOrADeviceAndAPort) {
-  const Wish any = Wish::parse("", -1);
+  const PortRequest any = PortRequest::parse("", -1);
   EXPECT_EQ(any.device, "");
   EXPECT_EQ(any.port, -1);
   EXPECT_EQ(any.gid, -1);
-  const Wish device = Wish::parse("mlx5_0", 3);
+  const PortRequest device = PortRequest::parse("mlx5_0", 3);
   EXPECT_EQ(device.device, "mlx5_0");
   EXPECT_EQ(device.port, -1);
   EXPECT_EQ(device.gid, 3);
-  EXPECT_EQ(Wish::parse("mlx5_0:2", -1).device, "mlx5_0");
-  EXPECT_EQ(Wish::parse("mlx5_0:2", -1).port, 2);
+  EXPECT_EQ(PortRequest::parse("mlx5_0:2", -1).device, "mlx5_0");
+  EXPECT_EQ(PortRequest::parse("mlx5_0:2", -1).port, 2);
   for (const char* wrong :
        {"mlx5_0:", "mlx5_0:0", "mlx5_0:-1", "mlx5_0:x", "mlx5_0:1x", "mlx5_0:1:2", "mlx5_0: 1", "mlx5_0:99999999999"}) {
     try {
-      Wish::parse(wrong, -1);
+      PortRequest::parse(wrong, -1);
       ADD_FAILURE() << wrong;
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::invalid_argument);
@@ -191,4 +191,4 @@ TEST(VerbsPorts, AWishIsADeviceOrADeviceAndAPort) {
 }
 
 }  // namespace
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

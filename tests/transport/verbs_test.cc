@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "transport/pretended_fabric.h"
+#include "transport/fake_fabric.h"
 #include "transport/verbs/greeting.h"
 #include "transport/verbs/layout.h"
 #include "transport/verbs/registry.h"
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 // --- layout.h --------------------------------------------------------------------------------------------------------
@@ -26,9 +26,9 @@ TEST(VerbsLayout, GranulesAreRoundedUp) {
 }
 
 TEST(VerbsLayout, AFragmentThatWouldCrossTheRingsEndBeginsAgainAtItsStart) {
-  EXPECT_EQ(place_of(0, kMostFragment), 0u);
-  EXPECT_EQ(place_of(kRingBytes - kMostFragment, kMostFragment), kRingBytes - kMostFragment);
-  EXPECT_EQ(place_of(kRingBytes - kMostFragment, kMostFragment + 1), kRingBytes);
+  EXPECT_EQ(place_of(0, kMaxFragment), 0u);
+  EXPECT_EQ(place_of(kRingBytes - kMaxFragment, kMaxFragment), kRingBytes - kMaxFragment);
+  EXPECT_EQ(place_of(kRingBytes - kMaxFragment, kMaxFragment + 1), kRingBytes);
   EXPECT_EQ(place_of(kRingBytes - kGranule, kGranule), kRingBytes - kGranule);
   EXPECT_EQ(place_of(kRingBytes - kGranule, kGranule + 1), kRingBytes);
   EXPECT_EQ(place_of(kRingBytes, 1), kRingBytes);
@@ -38,7 +38,7 @@ TEST(VerbsLayout, AFragmentThatWouldCrossTheRingsEndBeginsAgainAtItsStart) {
 TEST(VerbsLayout, FragmentsLieInOnePieceAtAGranuleAndWasteLessThanTheirOwnLength) {
   std::mt19937_64 random(1);
   for (std::uint64_t end = (std::uint64_t{1} << 40) / kGranule * kGranule, i = 0; i < 10'000; ++i) {
-    const std::size_t bytes = random() % (kMostFragment + 1);
+    const std::size_t bytes = random() % (kMaxFragment + 1);
     const std::uint64_t at = place_of(end, bytes);
     ASSERT_EQ(at % kGranule, 0u);
     ASSERT_LE(at % kRingBytes + bytes, kRingBytes);
@@ -104,7 +104,7 @@ TEST(VerbsLayout, TheBlockHoldsItsFourPartsInWholePages) {
 
 TEST(VerbsLayout, ThereIsARequestForEveryWordThatMayBeUnderWay) {
   const std::size_t fragments = kRingBytes / kGranule, credits = 2 * (kRingBytes / (kRingBytes / 2));
-  EXPECT_EQ(kArrivals, fragments + kOffers + kMostOffered + credits);
+  EXPECT_EQ(kArrivals, fragments + kOffers + kMaxOffered + credits);
 }
 
 // --- greeting.h ------------------------------------------------------------------------------------------------------
@@ -118,14 +118,14 @@ Greeting greeting() {
 
 TEST(VerbsGreeting, ArrivesAsItWasMade) {
   Greeting sent = greeting();
-  for (const std::string& trouble : {std::string(), std::string("cannot register")}) {
-    sent.trouble = trouble;
+  for (const std::string& error_text : {std::string(), std::string("cannot register")}) {
+    sent.error_text = error_text;
     const auto arrived = Greeting::decode(sent.encode());
     ASSERT_TRUE(arrived);
     EXPECT_EQ(arrived->address, sent.address);
     EXPECT_EQ(arrived->block.address, sent.block.address);
     EXPECT_EQ(arrived->block.remote_key, sent.block.remote_key);
-    EXPECT_EQ(arrived->trouble, trouble);
+    EXPECT_EQ(arrived->error_text, error_text);
   }
 }
 
@@ -153,10 +153,10 @@ TEST(VerbsGreeting, AnotherMagicOrAnotherRingIsNone) {
 TEST(VerbsGreeting, WordsThatAreTooLongAreCut) {
   Greeting sent = greeting();
   for (const std::size_t length : {319u, 320u, 321u, 5000u}) {
-    sent.trouble = std::string(length, 'x');
+    sent.error_text = std::string(length, 'x');
     const auto arrived = Greeting::decode(sent.encode());
     ASSERT_TRUE(arrived);
-    EXPECT_EQ(arrived->trouble, std::string(std::min<std::size_t>(length, 320), 'x'));
+    EXPECT_EQ(arrived->error_text, std::string(std::min<std::size_t>(length, 320), 'x'));
     EXPECT_EQ(arrived->block.remote_key, sent.block.remote_key);
   }
 }
@@ -169,14 +169,15 @@ class VerbsRegistry : public testing::Test {
     return registry_->find(memory_.data() + from, bytes) != nullptr;
   }
 
-  std::shared_ptr<PretendedNetwork> network_ = make_pretended_network();
-  std::shared_ptr<Fabric> fabric_ = make_pretended_fabric(network_, {.most_registered = 1000});
+  std::shared_ptr<FakeNetwork> network_ = make_fake_network();
+  std::shared_ptr<Fabric> fabric_ = make_fake_fabric(network_, {.most_registered = 1000});
   std::unique_ptr<Registry> registry_ = std::make_unique<Registry>(fabric_);
   std::vector<std::byte> memory_ = std::vector<std::byte>(1000);
 };
 
 TEST_F(VerbsRegistry, FindsWhatLiesInsideAndNothingThatCrossesAnEnd) {
   const auto token = registry_->add(memory_.data() + 100, 200);
+  ASSERT_NE(token, nullptr);  // who keeps memory registered asks whether there is something to keep
   EXPECT_TRUE(finds(100, 200));
   EXPECT_TRUE(finds(100, 1));
   EXPECT_TRUE(finds(299, 1));
@@ -239,4 +240,4 @@ TEST_F(VerbsRegistry, WhatCannotBeRegisteredLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 namespace {
 
 void expect_round_trip(const Call& call) {
@@ -93,4 +93,4 @@ TEST(Algorithm, HasOneNumberAndOneNameThatIsReadBack) {
 }
 
 }  // namespace
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

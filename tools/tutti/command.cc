@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <new>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 void say_on_stderr(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
@@ -30,4 +30,4 @@ CLI::Validator whole_number(long long least, long long most) {
   return CLI::Validator(complaint, range);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

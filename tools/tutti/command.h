@@ -15,7 +15,7 @@ class App;
 class Validator;
 }  // namespace CLI
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -42,4 +42,4 @@ Subcommand add_plan(CLI::App& app);    // plan.cc
 Subcommand add_tune(CLI::App& app);    // tune.cc
 Subcommand add_doctor(CLI::App& app);  // doctor.cc
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -1,3 +1,3 @@
 #include "program.h"
 
-int main(int argc, char** argv) { return tutti::tools::run_program(argc, argv); }
+int main(int argc, char** argv) { return tutti::internal::tools::run_program(argc, argv); }

@@ -19,14 +19,14 @@
 
 namespace {
 
-using tutti::tools::Subcommand;
+using tutti::internal::tools::Subcommand;
 
 bool is_wrong_input(const tutti::Error& error) {
   return error.code == tutti::ErrorCode::invalid_argument || error.code == tutti::ErrorCode::unsupported;
 }
 
 int complain(const std::string& who, const std::string& what, int status) {
-  tutti::tools::say_on_stderr(fmt::format("{}: {}\n", who, what));
+  tutti::internal::tools::say_on_stderr(fmt::format("{}: {}\n", who, what));
   return status;
 }
 
@@ -40,12 +40,12 @@ int run(const Subcommand& command) {
   const std::string who = "tutti " + command.parser->get_name();
   try {
     return with_output_written(who, command.run());
-  } catch (const tutti::tools::UsageError& error) {
+  } catch (const tutti::internal::tools::UsageError& error) {
     return complain(who, error.what(), 2);
   } catch (const tutti::Error& error) {
     return complain(who, error.what(), is_wrong_input(error) ? 2 : 1);
   } catch (const std::exception& error) {
-    return complain(who, tutti::tools::in_words(error), 1);
+    return complain(who, tutti::internal::tools::in_words(error), 1);
   }
 }
 
@@ -74,18 +74,19 @@ std::vector<std::string> arguments(int argc, char** argv, const CLI::App* run) {
 
 }  // namespace
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 int run_program(int argc, char** argv) {
   open_standard_streams();
   CLI::App app("tutti: all together. Collective communication, and a small trainer that stands on it.", "tutti");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version",
-                       fmt::format("tutti {}, protocol {}", TUTTI_VERSION, tutti::runtime::Handshake::kVersion),
+                       fmt::format("tutti {}, protocol {}", TUTTI_VERSION, tutti::internal::Handshake::kVersion),
                        "Print the version; ranks of one job need the same protocol");
   const Subcommand commands[] = {
-      tutti::tools::add_run(app),  tutti::tools::add_bench(app), tutti::tools::add_train(app),
-      tutti::tools::add_plan(app), tutti::tools::add_tune(app),  tutti::tools::add_doctor(app),
+      tutti::internal::tools::add_run(app),   tutti::internal::tools::add_bench(app),
+      tutti::internal::tools::add_train(app), tutti::internal::tools::add_plan(app),
+      tutti::internal::tools::add_tune(app),  tutti::internal::tools::add_doctor(app),
   };
   const auto given = [&]() -> const Subcommand* {
     for (const Subcommand& command : commands) {
@@ -107,4 +108,4 @@ int run_program(int argc, char** argv) {
   return run(*given());
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -18,7 +18,7 @@
 #include "collectives/regions.h"
 #include "collectives/spread.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_gather::hierarchical_claims{
     .idea = "each slice goes to each host once and is passed on there",
@@ -47,4 +47,4 @@ Schedule all_gather::hierarchical(int rank, const Layout& layout, const Message&
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

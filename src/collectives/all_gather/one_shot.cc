@@ -18,7 +18,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_gather::one_shot_claims{
     .idea = "everyone sends its slice to everyone",
@@ -41,4 +41,4 @@ Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& mes
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

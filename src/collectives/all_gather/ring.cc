@@ -12,7 +12,7 @@
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_gather::ring_claims{
     .idea = "each slice goes round the ring once, copied on its way",
@@ -35,4 +35,4 @@ Schedule all_gather::ring(int rank, const Layout& layout, const Message& message
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -21,7 +21,7 @@
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::binomial_tree_claims{
     .idea = "up the canonical tree to rank 0 and back",
@@ -52,4 +52,4 @@ Schedule all_reduce::binomial_tree(int rank, const Layout& layout, const Message
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -24,7 +24,7 @@
 #include "collectives/regions.h"
 #include "collectives/spread.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::hierarchical_claims{
     .idea = "each host combines what it has of each slice, hosts exchange that, results cross to each host once",
@@ -64,4 +64,4 @@ Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message&
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

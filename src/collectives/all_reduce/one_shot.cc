@@ -14,7 +14,7 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::one_shot_claims{
     .idea = "everyone sends its input to everyone, each combines all",
@@ -43,4 +43,4 @@ Schedule all_reduce::one_shot(int rank, const Layout& layout, const Message&) {
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

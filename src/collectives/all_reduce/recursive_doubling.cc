@@ -23,7 +23,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::recursive_doubling_claims{
     .idea = "aligned blocks of ranks exchange their values and merge, all ranks in step",
@@ -86,4 +86,4 @@ Schedule all_reduce::recursive_doubling(int rank, const Layout& layout, const Me
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

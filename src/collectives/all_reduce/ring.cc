@@ -15,7 +15,7 @@
 #include "collectives/algorithms.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::ring_claims{
     .idea = "each slice goes round the ring twice: combined, then copied",
@@ -72,4 +72,4 @@ Schedule all_reduce::ring(int rank, const Layout& layout, const Message& message
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

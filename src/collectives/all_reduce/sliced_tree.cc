@@ -21,7 +21,7 @@
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::sliced_tree_claims{
     .idea = "each slice goes up the canonical tree on its own way, then its owner sends the result to all",
@@ -45,4 +45,4 @@ Schedule all_reduce::sliced_tree(int rank, const Layout& layout, const Message&)
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

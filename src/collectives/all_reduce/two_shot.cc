@@ -17,7 +17,7 @@
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims all_reduce::two_shot_claims{
     .idea = "a slice's owner combines all inputs of it, then sends the result to all",
@@ -49,4 +49,4 @@ Schedule all_reduce::two_shot(int rank, const Layout& layout, const Message& mes
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -12,7 +12,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims barrier::dissemination_claims{
     .idea = "in round k each rank tells the one 2^k ahead",
@@ -35,4 +35,4 @@ Schedule barrier::dissemination(int rank, const Layout& layout, const Message&) 
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

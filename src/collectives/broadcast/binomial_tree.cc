@@ -19,7 +19,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims broadcast::binomial_tree_claims{
     .idea = "every round doubles the number of ranks that have the message",
@@ -47,4 +47,4 @@ Schedule broadcast::binomial_tree(int rank, const Layout& layout, const Message&
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

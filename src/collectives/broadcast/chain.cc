@@ -12,7 +12,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims broadcast::chain_claims{
     .idea = "from rank to rank, chunk behind chunk",
@@ -38,4 +38,4 @@ Schedule broadcast::chain(int rank, const Layout& layout, const Message& message
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

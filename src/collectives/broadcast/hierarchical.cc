@@ -19,7 +19,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims broadcast::hierarchical_claims{
     .idea = "slices go from host to host, carried by all ranks of a host, and are passed on there",
@@ -85,4 +85,4 @@ Schedule broadcast::hierarchical(int rank, const Layout& layout, const Message& 
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

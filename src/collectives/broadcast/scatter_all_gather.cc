@@ -24,7 +24,7 @@
 #include "collectives/regions.h"
 #include "schedule/builder.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims broadcast::scatter_all_gather_claims{
     .idea = "the root scatters slices down a tree, then they go round a ring",
@@ -75,4 +75,4 @@ Schedule broadcast::scatter_all_gather(int rank, const Layout& layout, const Mes
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -17,7 +17,7 @@
 #include "collectives/held_by_hosts.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims reduce_scatter::hierarchical_claims{
     .idea = "each host combines what it has of each slice, and its owner what hosts send",
@@ -41,4 +41,4 @@ Schedule reduce_scatter::hierarchical(int rank, const Layout& layout, const Mess
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -15,7 +15,7 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims reduce_scatter::one_shot_claims{
     .idea = "a slice's owner combines all inputs of it",
@@ -35,4 +35,4 @@ Schedule reduce_scatter::one_shot(int rank, const Layout& layout, const Message&
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

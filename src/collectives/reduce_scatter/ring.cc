@@ -12,7 +12,7 @@
 
 #include "collectives/algorithms.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims reduce_scatter::ring_claims{
     .idea = "each slice goes round the ring once, combined on its way to its owner",
@@ -30,4 +30,4 @@ Schedule reduce_scatter::ring(int rank, const Layout& layout, const Message& mes
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -16,7 +16,7 @@
 #include "collectives/canonical_tree.h"
 #include "collectives/regions.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 const AlgorithmClaims reduce_scatter::sliced_tree_claims{
     .idea = "each slice goes up the canonical tree on its own balanced way to its owner",
@@ -36,4 +36,4 @@ Schedule reduce_scatter::sliced_tree(int rank, const Layout& layout, const Messa
   return std::move(builder).build();
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

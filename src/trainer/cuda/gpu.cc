@@ -18,7 +18,7 @@ constexpr std::size_t kStageCount = 1 << 17;  // elements: 1 MiB
 
 // Arrays of one size. `free` has room for all, so that a release needs no memory.
 struct Bin {
-  std::vector<std::unique_ptr<cuda::DeviceMemory>> all;
+  std::vector<std::unique_ptr<internal::cuda::DeviceMemory>> all;
   std::vector<double*> free;
 };
 
@@ -37,7 +37,7 @@ class Gpu final : public Device {
     Bin& bin = bins_[count];
     if (bin.free.empty()) {
       bin.free.reserve(bin.all.size() + 1);
-      bin.all.push_back(std::make_unique<cuda::DeviceMemory>(index_, count * sizeof(double)));
+      bin.all.push_back(std::make_unique<internal::cuda::DeviceMemory>(index_, count * sizeof(double)));
       return reinterpret_cast<double*>(bin.all.back()->data());
     }
     double* const data = bin.free.back();
@@ -56,14 +56,14 @@ class Gpu final : public Device {
       const auto part = from.first(std::min(from.size(), kStageCount));
       finish();  // the stage is free
       std::memcpy(stage_.data(), part.data(), part.size_bytes());
-      cuda::copy(reinterpret_cast<std::byte*>(to), stage_.data(), part.size_bytes(), stream_.get());
+      internal::cuda::copy(reinterpret_cast<std::byte*>(to), stage_.data(), part.size_bytes(), stream_.get());
       from = from.subspan(part.size());
     }
   }
   void read(std::span<double> to, const double* from) override {
     for (; !to.empty(); from += kStageCount) {
       const auto part = to.first(std::min(to.size(), kStageCount));
-      cuda::copy(stage_.data(), reinterpret_cast<const std::byte*>(from), part.size_bytes(), stream_.get());
+      internal::cuda::copy(stage_.data(), reinterpret_cast<const std::byte*>(from), part.size_bytes(), stream_.get());
       finish();
       std::memcpy(part.data(), stage_.data(), part.size_bytes());
       to = to.subspan(part.size());
@@ -78,11 +78,11 @@ class Gpu final : public Device {
 
  private:
   int index_;
-  cuda::OnDevice here_;
-  cuda::PinnedMemory stage_;         // by way of which everything goes
-  std::map<std::size_t, Bin> bins_;  // by the number of elements
-  cuda::OwnStream stream_;
-  cuda::Event done_;
+  internal::cuda::OnDevice here_;
+  internal::cuda::PinnedMemory stage_;  // by way of which everything goes
+  std::map<std::size_t, Bin> bins_;     // by the number of elements
+  internal::cuda::OwnStream stream_;
+  internal::cuda::Event done_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 Channel::Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communicator, int rank, int peer)
     : hub_(std::move(hub)),
@@ -167,4 +167,4 @@ void Channel::wake(const Resident* resident) {
   if (resident && resident->asleep) resident->sleeper.ring();
 }
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

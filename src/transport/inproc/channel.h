@@ -12,9 +12,9 @@
 #include "transport/inproc/hub.h"
 #include "transport/transport.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
-class Channel final : public tutti::Channel {
+class Channel final : public internal::Channel {
  public:
   Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communicator, int rank, int peer);
 
@@ -52,4 +52,4 @@ class Channel final : public tutti::Channel {
   std::size_t released_ = 0;                   // bytes given back of the message that is viewed
 };
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

@@ -4,7 +4,7 @@
 
 #include "transport/inproc/transport.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 namespace {
 
 class InprocConnector final : public Connector {
@@ -14,7 +14,7 @@ class InprocConnector final : public Connector {
   std::string_view name() const override { return "inproc"; }
   std::optional<Route> route() const override { return std::nullopt; }
   bool shares_memory() const override { return true; }
-  tutti::Transport& begin(const JobRanks&) override { return transport_; }
+  internal::Transport& begin(const JobRanks&) override { return transport_; }
   void attach(std::uint64_t, int, int) override {}
   void fail(std::uint64_t, int, const std::string&) override {}
 
@@ -28,4 +28,4 @@ std::unique_ptr<Connector> make_connector(std::shared_ptr<Hub> hub, Sleeper& sle
   return std::make_unique<InprocConnector>(std::move(hub), sleeper);
 }
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

@@ -6,8 +6,8 @@
 #include "transport/connector.h"
 #include "transport/inproc/hub.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 std::unique_ptr<Connector> make_connector(std::shared_ptr<Hub> hub, Sleeper& sleeper);
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

@@ -1,6 +1,6 @@
 #include "transport/inproc/hub.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 std::shared_ptr<Lane> Hub::lane(const Key& key) {
   std::shared_ptr<Lane>& lane = lanes_[key];
@@ -13,4 +13,4 @@ void Hub::drop_if_left(const Key& key) {
   if (at != lanes_.end() && at->second->sender_gone && at->second->receiver_gone) lanes_.erase(at);
 }
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

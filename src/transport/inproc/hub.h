@@ -13,7 +13,7 @@
 #include "transport/transport.h"
 #include "transport/turn.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 // One rank, as the others see it.
 struct Resident {
@@ -53,4 +53,4 @@ class Hub {
   std::map<Key, std::shared_ptr<Lane>> lanes_;
 };
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

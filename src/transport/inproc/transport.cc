@@ -2,11 +2,11 @@
 
 #include "transport/inproc/channel.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 Transport::Transport(std::shared_ptr<Hub> hub, Sleeper& sleeper) : hub_(std::move(hub)), self_{sleeper} {}
 
-std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
+std::unique_ptr<internal::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   return std::make_unique<Channel>(hub_, self_, communicator, rank, peer);
 }
 
@@ -21,4 +21,4 @@ void Transport::after_sleep() {
   self_.asleep = false;
 }
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

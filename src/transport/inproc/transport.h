@@ -9,15 +9,15 @@
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
-namespace tutti::inproc {
+namespace tutti::internal::inproc {
 
 // One rank's end. Ranks are usually threads.
-class Transport final : public tutti::Transport {
+class Transport final : public internal::Transport {
  public:
   Transport(std::shared_ptr<Hub> hub, Sleeper& sleeper);
 
   std::string_view name() const override { return "inproc"; }
-  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  std::unique_ptr<internal::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
   bool has_turns() const override { return true; }
@@ -29,4 +29,4 @@ class Transport final : public tutti::Transport {
   Resident self_;  // asleep: guarded by the hub's mutex
 };
 
-}  // namespace tutti::inproc
+}  // namespace tutti::internal::inproc

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
@@ -22,4 +22,4 @@ void barrier_everywhere() {
   if (!membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -1,6 +1,6 @@
 #include "transport/shm/channel.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 std::uint64_t Channel::sent_after_progress() {
   if (sender_.has_waiting()) progress();
@@ -12,4 +12,4 @@ bool Channel::progress() {
   return receiver_.fill() || pushed;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -11,9 +11,9 @@
 #include "transport/shm/sender.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
-class Channel final : public tutti::Channel {
+class Channel final : public internal::Channel {
  public:
   // `own` and `peers`, the rank's, outlive this. ring_bytes: of the ring that it writes to, a power of two.
   Channel(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
@@ -47,4 +47,4 @@ class Channel final : public tutti::Channel {
   Receiver receiver_;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

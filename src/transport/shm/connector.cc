@@ -6,7 +6,7 @@
 #include "topology/machine.h"
 #include "transport/shm/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 class ShmConnector final : public Connector {
@@ -20,7 +20,7 @@ class ShmConnector final : public Connector {
     return ranks.host[a] == ranks.host[b] ? "" : "not all ranks share a host; use auto or tcp";
   }
 
-  tutti::Transport& begin(const JobRanks& ranks) override {
+  internal::Transport& begin(const JobRanks& ranks) override {
     transport_.emplace(sleeper_, ring_bytes_for(ranks.neighbours(), ranks.share_processors));
     // Lanes are first written to, and their rings claimed, by peers that may be far.
     transport_->own().keep_near(topology::keep_near_this_thread);
@@ -41,4 +41,4 @@ std::unique_ptr<Connector> make_connector(const ConnectorContext& context) {
   return std::make_unique<ShmConnector>(context.sleeper);
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 template <class T>
 class Fifo {
@@ -32,4 +32,4 @@ class Fifo {
   std::size_t mask_ = 7, head_ = 0, tail_ = 0;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

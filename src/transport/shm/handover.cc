@@ -15,7 +15,7 @@
 #include "transport/transport.h"
 #include "tutti/error.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x31304d4853495455;  // "UTISHM01"
@@ -102,4 +102,4 @@ std::shared_ptr<Peer> take(int fd, int peer) {
   return who;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -6,7 +6,7 @@
 #include "transport/shm/peer.h"
 #include "transport/shm/segment.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // Sends this rank's descriptors. False, with errno, where it cannot.
 bool give(int fd, const Segment& own, int bell);
@@ -15,4 +15,4 @@ bool give(int fd, const Segment& own, int bell);
 // ChannelClosed where the peer has closed the socket, Error where it sent something else.
 std::shared_ptr<Peer> take(int fd, int peer);
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -16,7 +16,7 @@
 
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 inline constexpr std::uint32_t kLines = 16;  // few, so that a pair's lines of 256 bytes stay in the first-level cache
 // How far ahead of the message at hand there can be a post. A message whose post goes beyond that is copied. With 32,
@@ -26,8 +26,8 @@ static_assert(kPosts >= kMaxPostedReceives);
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 1568;
 // The writer uses as much of the ring as it sees fit (ring_bytes_for).
-inline constexpr std::size_t kLeastRingBytes = 256 << 10;
-inline constexpr std::size_t kMostRingBytes = 2 << 20;
+inline constexpr std::size_t kMinRingBytes = 256 << 10;
+inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to
 // come back.
@@ -39,8 +39,8 @@ inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 // they share the second level too, and the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2
 // MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.)
 inline std::size_t ring_bytes_for(std::size_t ranks, bool crowded) {
-  if (crowded || ranks < 2) return kLeastRingBytes;
-  return std::clamp(std::bit_floor((std::size_t{8} << 20) / (ranks * (ranks - 1))), kLeastRingBytes, kMostRingBytes);
+  if (crowded || ranks < 2) return kMinRingBytes;
+  return std::clamp(std::bit_floor((std::size_t{8} << 20) / (ranks * (ranks - 1))), kMinRingBytes, kMaxRingBytes);
 }
 
 enum class LineKind : std::uint16_t {
@@ -94,8 +94,8 @@ struct Lane {
   alignas(64) std::atomic<std::uint32_t> ack;
   alignas(64) std::atomic<std::uint32_t> withdrawn;
   Post posts[kPosts];
-  alignas(4096) std::byte ring[kMostRingBytes];
+  alignas(4096) std::byte ring[kMaxRingBytes];
 };
 inline constexpr std::size_t kLaneHeadBytes = offsetof(Lane, ring);  // claimed when made; the ring when first used
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

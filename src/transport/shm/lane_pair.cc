@@ -3,7 +3,7 @@
 #include "transport/shm/barrier.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
@@ -56,4 +56,4 @@ void LanePair::throw_withdrawn() const { throw ChannelClosed{peer_, "it gave the
 
 void LanePair::throw_makes_no_sense(const char* what) const { throw ChannelClosed{peer_, what}; }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

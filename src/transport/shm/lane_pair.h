@@ -11,7 +11,7 @@
 #include "transport/shm/peers.h"
 #include "transport/shm/segment.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class LanePair {
  public:
@@ -39,8 +39,7 @@ class LanePair {
 
   // Whether [at, at + bytes) of the ring that the peer writes to is backed with memory.
   bool in_ring_has(std::uint64_t at, std::uint64_t bytes) const {
-    return at <= kMostRingBytes && bytes <= kMostRingBytes - at &&
-           own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
+    return at <= kMaxRingBytes && bytes <= kMaxRingBytes - at && own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
   }
   void claim_out_ring(std::size_t bytes) const { theirs_->claim(out_offset_ + kLaneHeadBytes, bytes); }
 
@@ -75,4 +74,4 @@ class LanePair {
   std::optional<std::uint64_t> withdrawn_in_;  // the peer's turn
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

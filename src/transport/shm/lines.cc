@@ -1,6 +1,6 @@
 #include "transport/shm/lines.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 void Lines::refresh_acked() {
   const Lane& in = lanes_.in();
@@ -21,4 +21,4 @@ void Lines::write_owed() {
   lanes_.notify();
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -10,7 +10,7 @@
 #include "transport/shm/posts.h"
 #include "types/tag.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // What a channel's sender and receiver share.
 class Lines {
@@ -51,7 +51,7 @@ class Lines {
   }
 
  private:
-  static constexpr std::uint32_t kMostLag = 1u << 30;  // lines
+  static constexpr std::uint32_t kMaxLag = 1u << 30;  // lines
 
   // What lies outside the window of lines not yet acknowledged is old: the word by itself may lag far behind the
   // stamps.
@@ -61,7 +61,7 @@ class Lines {
   }
   void note(const Line& line, std::uint32_t number);
   bool owes_ack() const {
-    return peer_waits_ || consumed_ - acknowledged_ >= kLines / 4 || consumed_ - acknowledged_alone_ >= kMostLag;
+    return peer_waits_ || consumed_ - acknowledged_ >= kLines / 4 || consumed_ - acknowledged_alone_ >= kMaxLag;
   }
   void write_owed();
 
@@ -105,4 +105,4 @@ inline void Lines::note(const Line& line, std::uint32_t number) {
   if (kind_of(line) != LineKind::inside) posts_.heard(line.post);
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

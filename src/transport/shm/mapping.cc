@@ -14,7 +14,7 @@
 #include "base/descriptor.h"
 #include "tutti/error.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 // Never used, behind each mapping: they keep mappings that lie side by side from differing in high address bits alone.
@@ -108,4 +108,4 @@ void Mapping::unclaim(std::size_t offset, std::size_t bytes) const noexcept {
   ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -13,7 +13,7 @@
 
 #include "transport/shm/segment_layout.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // Throws Error{system}: `what`, and the system's word for errno.
 [[noreturn]] void throw_system_error(const std::string& what);
@@ -82,4 +82,4 @@ class Mapping {
   std::function<void(std::byte*, std::size_t)> place_;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

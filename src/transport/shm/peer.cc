@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 Peer::~Peer() {
   if (bell >= 0) ::close(bell);
@@ -22,4 +22,4 @@ void Peer::ring() const {
   [[maybe_unused]] const auto ignored = ::write(bell, &one, sizeof one);
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

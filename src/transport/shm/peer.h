@@ -6,7 +6,7 @@
 
 #include "transport/shm/segment.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 struct Peer {
   std::shared_ptr<Segment> segment;
@@ -18,4 +18,4 @@ struct Peer {
   void ring() const;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

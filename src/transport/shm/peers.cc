@@ -9,7 +9,7 @@
 #include "transport/shm/handover.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 Peers::~Peers() {
   for (const auto& [peer, fd] : exchanging_)
@@ -53,4 +53,4 @@ void Peers::look() {
     if (!peer->gone.load(std::memory_order_relaxed)) peer->look();
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -10,7 +10,7 @@
 #include "transport/shm/segment.h"
 #include "transport/sleeper.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // Of one rank. Ranks are the job's. Thread-safe; nothing here blocks.
 class Peers {
@@ -36,4 +36,4 @@ class Peers {
   std::map<int, std::string> failed_;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 void Posts::write_alone(Lane& out) {
   Post& post = out.posts[(waiting_.message - 1) % kPosts];
@@ -17,4 +17,4 @@ PostedAt Posts::take_along(const Tag& tag) {
   return waiting_tag_ == tag ? std::exchange(waiting_, PostedAt{}) : PostedAt{};
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

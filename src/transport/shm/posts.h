@@ -9,7 +9,7 @@
 #include "transport/transport.h"
 #include "types/tag.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class Posts {
  public:
@@ -49,4 +49,4 @@ class Posts {
   std::array<PostedAt, kPosts> heard_{};  // by lines
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

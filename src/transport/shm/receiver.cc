@@ -5,7 +5,7 @@
 #include "memory/copy.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
@@ -137,4 +137,4 @@ bool Receiver::unclaimed(Tag& tag) {
   return true;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -9,13 +9,13 @@
 #include "transport/shm/lines.h"
 #include "types/tag.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class Receiver {
  public:
   explicit Receiver(Lines& lines) : lines_(lines) {}
 
-  // As of tutti::Channel.
+  // As of internal::Channel.
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache);
   std::uint64_t received() {
     fill();
@@ -53,4 +53,4 @@ class Receiver {
   std::size_t line_at_ = 0;     // of those, released
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

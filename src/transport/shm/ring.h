@@ -8,7 +8,7 @@
 
 #include "transport/shm/lane.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // Positions count bytes from 0 for ever; offset() is where they lie.
 class Ring {
@@ -36,4 +36,4 @@ class Ring {
   std::array<std::uint64_t, 2 * kLines> ends_{};
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class RingWriter {
  public:
@@ -20,24 +20,24 @@ class RingWriter {
   // Whether `bytes` are better made elsewhere and copied here than made here: because the copy goes past the cache, or
   // because it is time to time one.
   bool prefers_copy(std::size_t bytes) {
-    return passes_cache(bytes) || (bytes >= kLeastBytes && ++untimed_ % kBetweenProbes == 0);
+    return passes_cache(bytes) || (bytes >= kMinBytes && ++untimed_ % kBetweenProbes == 0);
   }
 
   // Whether a copy of `bytes` would go past the cache now.
-  bool passes_cache(std::size_t bytes) const { return bytes >= kLeastBytes && slowness_ >= kFar; }
+  bool passes_cache(std::size_t bytes) const { return bytes >= kMinBytes && slowness_ >= kFar; }
 
   // A plain copy of `bytes` took so long.
   void judge(std::size_t bytes, std::int64_t ns);
 
  private:
-  static constexpr std::size_t kLeastBytes = 16 << 10;  // less is sooner there through the cache, however far
-  static constexpr int kFar = 4, kMost = 8;             // a single interruption does not decide
-  static constexpr int kBetweenProbes = 16;             // copies past the cache that say nothing
+  static constexpr std::size_t kMinBytes = 16 << 10;  // less is sooner there through the cache, however far
+  static constexpr int kFar = 4, kMax = 8;            // a single interruption does not decide
+  static constexpr int kBetweenProbes = 16;           // copies past the cache that say nothing
 
-  int slowness_ = 0;      // [0, kMost]
+  int slowness_ = 0;      // [0, kMax]
   int unproven_ = 0;      // copies past the cache since the last plain one
   unsigned untimed_ = 0;  // what was made in the ring
   std::size_t warm_bytes_ = 0;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -11,7 +11,7 @@
 #include "base/descriptor.h"
 #include "tutti/error.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 // The segments that the ranks of this process have made. Never destroyed: a segment may outlive main.
@@ -107,4 +107,4 @@ std::uint64_t Segment::find_lane(std::uint64_t communicator, int from) const {
   return entry == nullptr ? 0 : entry->offset.load(std::memory_order_acquire);
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

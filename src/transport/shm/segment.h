@@ -10,7 +10,7 @@
 #include "transport/shm/segment_layout.h"
 #include "transport/shm/symmetric_heap.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // Unmaps and closes in its destructor. Shared, because ranks that are threads of one process share its mappings.
 class Segment : public Mapping {
@@ -52,4 +52,4 @@ class Segment : public Mapping {
   SymmetricHeap heap_{*this};
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

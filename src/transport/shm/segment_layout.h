@@ -18,7 +18,7 @@
 
 #include "transport/turn.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 inline constexpr std::size_t kDirectoryOffset = 4096;
 inline constexpr std::size_t kDirectoryEntries = 4096;
@@ -52,4 +52,4 @@ inline constexpr std::size_t whole_slots(std::size_t bytes) {
   return (bytes + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -6,7 +6,7 @@
 #include "memory/copy.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
@@ -157,4 +157,4 @@ void Sender::commit(const Tag& tag) {
   ++pushed_;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -10,13 +10,13 @@
 #include "transport/shm/ring_writer.h"
 #include "types/tag.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class Sender {
  public:
   Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), ring_(ring_bytes) {}
 
-  // As of tutti::Channel.
+  // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes);
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source);
@@ -66,4 +66,4 @@ class Sender {
   std::size_t reserved_bytes_ = 0;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -6,11 +6,11 @@
 #include "memory/available.h"
 #include "tutti/error.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostGrowthBytes = std::size_t{4} << 30;  // of an extent beyond what is asked for
+constexpr std::size_t kMaxGrowthBytes = std::size_t{4} << 30;  // of an extent beyond what is asked for
 
 }  // namespace
 
@@ -52,7 +52,7 @@ std::uint64_t SymmetricHeap::allocate(std::size_t bytes) {
                                        " over a rank's life)");
   std::uint64_t offset = next_, end = extent_end_;
   if (pages > end - offset) {
-    const std::size_t growth = std::clamp<std::size_t>(end - kSymmetricOffset, kSlotBytes, kMostGrowthBytes);
+    const std::size_t growth = std::clamp<std::size_t>(end - kSymmetricOffset, kSlotBytes, kMaxGrowthBytes);
     offset = end;
     end += std::min(std::max(whole_slots(pages), growth), kSlots * kSlotBytes - offset);
   }
@@ -83,4 +83,4 @@ void SymmetricHeap::keep_all() noexcept {
   keeps_all_ = true;
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -8,7 +8,7 @@
 
 #include "transport/shm/mapping.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 class SymmetricHeap {
  public:
@@ -33,4 +33,4 @@ class SymmetricHeap {
   std::multimap<std::size_t, std::uint64_t> freed_;  // by bytes
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

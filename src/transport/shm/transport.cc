@@ -3,7 +3,7 @@
 #include "transport/shm/barrier.h"
 #include "transport/shm/channel.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
     : ring_bytes_(ring_bytes),
@@ -11,7 +11,7 @@ Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
       others_make_barriers_(join_barriers()),
       peers_(sleeper, *own_) {}
 
-std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
+std::unique_ptr<internal::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   return std::make_unique<Channel>(*own_, peers_, ring_bytes_, communicator, rank, peer);
 }
 
@@ -30,4 +30,4 @@ std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
   return {own_->at(offset), [segment = own_, offset, bytes](std::byte*) { segment->free(offset, bytes); }};
 }
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -11,15 +11,15 @@
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
-namespace tutti::shm {
+namespace tutti::internal::shm {
 
 // One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
-class Transport final : public tutti::Transport {
+class Transport final : public internal::Transport {
  public:
-  explicit Transport(Sleeper& sleeper, std::size_t ring_bytes = kLeastRingBytes);
+  explicit Transport(Sleeper& sleeper, std::size_t ring_bytes = kMinRingBytes);
 
   std::string_view name() const override { return "shm"; }
-  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  std::unique_ptr<internal::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
   bool has_turns() const override { return true; }
@@ -54,4 +54,4 @@ class Transport final : public tutti::Transport {
   Peers peers_;
 };
 
-}  // namespace tutti::shm
+}  // namespace tutti::internal::shm

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 
 Channel::Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communicator, int peer)
     : sleeper_(sleeper),
@@ -19,7 +19,7 @@ Channel::Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communica
 Channel::~Channel() {
   mailboxes_.drop(communicator_, peer_);
   if (fd_ < 0) return;
-  sleeper_.forget(fd_);
+  sleeper_.unwatch(fd_);
   close(fd_);
 }
 
@@ -102,4 +102,4 @@ bool Channel::read() {
   return false;
 }
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

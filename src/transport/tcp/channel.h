@@ -13,9 +13,9 @@
 #include "transport/tcp/sender.h"
 #include "transport/transport.h"
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 
-class Channel final : public tutti::Channel {
+class Channel final : public internal::Channel {
  public:
   // Its rank's sleeper and mailboxes, which outlive it.
   Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communicator, int peer);
@@ -52,4 +52,4 @@ class Channel final : public tutti::Channel {
   Receiver receiver_;
 };
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

@@ -3,7 +3,7 @@
 
 #include "transport/tcp/transport.h"
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 namespace {
 
 class TcpConnector final : public Connector {
@@ -13,7 +13,7 @@ class TcpConnector final : public Connector {
   std::string_view name() const override { return "tcp"; }
   std::optional<Route> route() const override { return Route{.path = Path::tcp, .per_communicator = true}; }
   bool wakes_sleepers() const override { return true; }
-  tutti::Transport& begin(const JobRanks&) override { return transport_; }
+  internal::Transport& begin(const JobRanks&) override { return transport_; }
   void attach(std::uint64_t communicator, int peer, int fd) override { transport_.attach(communicator, peer, fd); }
   void fail(std::uint64_t communicator, int peer, const std::string& why) override {
     transport_.fail(communicator, peer, why);
@@ -29,4 +29,4 @@ std::unique_ptr<Connector> make_connector(const ConnectorContext& context) {
   return std::make_unique<TcpConnector>(context.sleeper);
 }
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

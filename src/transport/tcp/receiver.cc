@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 namespace {
 
 // The buffer stays in the second-level cache while the kernel writes it and a reduction reads it.
@@ -151,4 +151,4 @@ std::optional<Tag> Receiver::unclaimed(int fd) {
   return header_->tag;
 }
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

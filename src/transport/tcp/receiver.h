@@ -14,7 +14,7 @@
 #include "transport/header.h"
 #include "transport/transport.h"
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 
 class Receiver {
  public:
@@ -61,4 +61,4 @@ class Receiver {
   std::size_t done_ = 0;          // bytes of that message filled or released
 };
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 namespace {
 
 // Messages gathered in one call. More would save nothing: by then the call is long.
@@ -76,4 +76,4 @@ void Sender::taken(std::size_t bytes) {
   }
 }
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

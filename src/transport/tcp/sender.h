@@ -9,7 +9,7 @@
 #include "transport/header.h"
 #include "transport/transport.h"
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 
 class Sender {
  public:
@@ -39,4 +39,4 @@ class Sender {
   std::uint64_t pushed_ = 0, sent_ = 0;
 };
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

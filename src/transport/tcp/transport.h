@@ -15,15 +15,15 @@
 #include "transport/sleeper.h"
 #include "transport/transport.h"
 
-namespace tutti::tcp {
+namespace tutti::internal::tcp {
 
 // One rank's end. Its channels start without a connection; until one is attached, messages wait.
-class Transport final : public tutti::Transport {
+class Transport final : public internal::Transport {
  public:
   explicit Transport(Sleeper& sleeper) : sleeper_(sleeper), mailboxes_(sleeper) {}
 
   std::string_view name() const override { return "tcp"; }
-  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  std::unique_ptr<internal::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
 
   // What became of the connection for channel(communicator, _, peer), which may be made before or after. Both are
   // thread-safe and wake the sleeper.
@@ -37,4 +37,4 @@ class Transport final : public tutti::Transport {
   Mailboxes mailboxes_;
 };
 
-}  // namespace tutti::tcp
+}  // namespace tutti::internal::tcp

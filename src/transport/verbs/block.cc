@@ -4,7 +4,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 Block::Block(Fabric& fabric) {
   void* const at = ::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -23,4 +23,4 @@ Block::~Block() {
   ::munmap(data_, kBlockBytes);
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

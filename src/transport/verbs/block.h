@@ -7,7 +7,7 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/layout.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class Block {
  public:
@@ -25,4 +25,4 @@ class Block {
   std::unique_ptr<Registration> registration_;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

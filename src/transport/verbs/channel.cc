@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 constexpr unsigned kIdleBeforeLook = 2048;  // polls between looks at the socket and the device
@@ -135,7 +135,7 @@ bool Channel::poll() {
   }
   if (++idle_ % kIdleBeforeLook != 0) return false;
   connection_.look_for_hang_up();
-  if (waits()) hear_of(endpoint_.fabric->trouble());
+  if (waits()) hear_of(endpoint_.fabric->error_text());
   return !connection_.failed().empty() && take_in();  // what came in between the looks
 }
 
@@ -174,8 +174,8 @@ void Channel::take_offers(std::size_t count) {
 }
 
 // A link that is down while nobody waits may be up again when somebody does.
-void Channel::hear_of(const std::string& trouble) {
-  if (!trouble.empty() && waits()) connection_.fail(trouble);
+void Channel::hear_of(const std::string& error_text) {
+  if (!error_text.empty() && waits()) connection_.fail(error_text);
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -12,9 +12,9 @@
 #include "transport/verbs/receiver.h"
 #include "transport/verbs/sender.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
-class Channel final : public tutti::Channel {
+class Channel final : public internal::Channel {
  public:
   // `endpoint`, the rank's, outlives this.
   Channel(Endpoint& endpoint, std::uint64_t communicator, int peer);
@@ -41,10 +41,10 @@ class Channel final : public tutti::Channel {
   void arm() {
     if (!withdrawn_) connection_.arm();
   }
-  void look_after_sleep(const std::string& trouble) {
+  void look_after_sleep(const std::string& error_text) {
     if (!connection_.is_usable()) return;
     if (connection_.had_news()) connection_.look_for_hang_up();
-    hear_of(trouble);
+    hear_of(error_text);
   }
 
  private:
@@ -54,7 +54,7 @@ class Channel final : public tutti::Channel {
   bool poll();
   bool take_in();
   void take_offers(std::size_t count);
-  void hear_of(const std::string& trouble);
+  void hear_of(const std::string& error_text);
   void leave();
 
   Endpoint& endpoint_;
@@ -70,4 +70,4 @@ class Channel final : public tutti::Channel {
   Connection connection_;  // ends first: its queue pair is closed when the two above let go of registered memory
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

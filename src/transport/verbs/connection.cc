@@ -10,7 +10,7 @@
 #include "transport/verbs/greeting.h"
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 Connection::Connection(Endpoint& endpoint, std::uint64_t communicator, int peer)
     : endpoint_(endpoint),
@@ -25,7 +25,7 @@ Connection::~Connection() {
     --endpoint_.queue_pairs;
   }
   if (fd_ < 0) return;
-  endpoint_.sleeper.forget(fd_);
+  endpoint_.sleeper.unwatch(fd_);
   close(fd_);
 }
 
@@ -61,7 +61,7 @@ void Connection::greet() {
     greeting.address = pair_->address();
     greeting.block = block_->place();
   } catch (const Error& error) {
-    greeting.trouble = error.what();
+    greeting.error_text = error.what();
     fail(error.what());
   }
   const auto bytes = greeting.encode();
@@ -84,7 +84,7 @@ bool Connection::hear() {
   if (heard_.size() >= Greeting::kBytes && !is_reachable_) {
     const auto greeting = Greeting::decode(std::span(heard_).first<Greeting::kBytes>());
     if (!greeting) return end("the peer does not speak this version of verbs");
-    if (!greeting->trouble.empty()) return end("the peer cannot use verbs: " + greeting->trouble);
+    if (!greeting->error_text.empty()) return end("the peer cannot use verbs: " + greeting->error_text);
     try {
       pair_->connect(greeting->address);
     } catch (const Error& error) {
@@ -110,4 +110,4 @@ void Connection::look_for_hang_up() {
     fail(std::string("the connection to the peer failed: ") + std::strerror(errno));
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -15,7 +15,7 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/line.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class Connection {
  public:
@@ -70,4 +70,4 @@ class Connection {
   std::optional<Line> line_;  // once both ends are joined
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -14,7 +14,7 @@
 #include "transport/verbs/rc_queue_pair.h"
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 class Memory final : public Registration {
@@ -43,7 +43,7 @@ class Device final : public Fabric {
   }
   int bell() const override { return opened_->bell->fd; }
   void hush() override;
-  std::string trouble() override { return events_.trouble(); }
+  std::string error_text() override { return events_.error_text(); }
 
  private:
   const std::shared_ptr<const Opened> opened_;
@@ -77,10 +77,10 @@ void Device::hush() {
 
 }  // namespace
 
-std::shared_ptr<Fabric> open_device(const Wish& wish, int node) {
+std::shared_ptr<Fabric> open_device(const PortRequest& request, int node) {
   const std::vector<Port> ports = find_ports();
-  const Choice choice = choose(ports, wish, node);
-  if (!choice.chosen) throw Error(ErrorCode::unsupported, why_none(ports, choice, wish));
+  const Choice choice = choose(ports, request, node);
+  if (!choice.chosen) throw Error(ErrorCode::unsupported, why_none(ports, choice, request));
   const Port& port = ports[*choice.chosen];
   auto opened = std::make_shared<Opened>();
   const DeviceList devices;
@@ -101,4 +101,4 @@ std::shared_ptr<Fabric> open_device(const Wish& wish, int node) {
   return std::make_shared<Device>(std::move(opened), port.device);
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -6,10 +6,10 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/ports.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 // Opens the port that choose() picks for a rank that runs near memory node `node` (-1: not known). Throws
 // Error{unsupported} with the reasons where there is none, and Error{system} where the device refuses.
-std::shared_ptr<Fabric> open_device(const Wish& wish, int node = -1);
+std::shared_ptr<Fabric> open_device(const PortRequest& request, int node = -1);
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

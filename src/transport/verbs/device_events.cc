@@ -7,7 +7,7 @@
 
 #include "transport/verbs/rc_queue_pair.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 DeviceEvents::DeviceEvents(ibv_context* context, std::string name, std::uint8_t port)
     : context_(context), name_(std::move(name)), port_(port) {
@@ -39,7 +39,7 @@ void DeviceEvents::take_in() {
   }
 }
 
-std::string DeviceEvents::trouble() {
+std::string DeviceEvents::error_text() {
   take_in();
   if (has_failed_) return "the device " + name_ + " has failed";
   if (down_since_ && Clock::now() - *down_since_ >= kLongestDown)
@@ -47,4 +47,4 @@ std::string DeviceEvents::trouble() {
   return "";
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -8,7 +8,7 @@
 
 struct ibv_context;
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class DeviceEvents {
  public:
@@ -18,7 +18,7 @@ class DeviceEvents {
   // Takes in what has been told, and never blocks. A queue pair that failed says so itself; what remains is why nothing
   // can be expected of the device: it has failed, or its port has been known to be down for kLongestDown. Empty: all is
   // well. A device cannot be counted on to fail each write then (Soft-RoCE of Linux 6.1 may lose one without a word).
-  std::string trouble();
+  std::string error_text();
 
   static constexpr std::chrono::seconds kLongestDown{2};  // as long as a queue pair may go on trying
 
@@ -33,4 +33,4 @@ class DeviceEvents {
   std::optional<Clock::time_point> down_since_;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

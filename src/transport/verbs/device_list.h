@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class DeviceList {
  public:
@@ -23,4 +23,4 @@ class DeviceList {
   ibv_device** list_;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -17,7 +17,7 @@
 #include "transport/verbs/ports.h"
 #include "transport/verbs/rc_queue_pair.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 int node_of(const ibv_device* device) {
@@ -85,7 +85,7 @@ void add_ports(ibv_device* device, std::vector<Port>& ports) {
   const Context context(ibv_open_device(device));
   ibv_device_attr attributes{};
   if (context == nullptr || ibv_query_device(context.get(), &attributes) != 0) {
-    port.trouble =
+    port.error_text =
         std::string("it cannot be opened (") + std::strerror(errno) + "): may this user use /dev/infiniband?";
     ports.push_back(port);
     return;
@@ -93,9 +93,9 @@ void add_ports(ibv_device* device, std::vector<Port>& ports) {
   for (int number = 1; number <= attributes.phys_port_cnt; ++number) {
     ibv_port_attr found{};
     port.number = number;
-    port.trouble.clear();
+    port.error_text.clear();
     if (const int error = ibv_query_port(context.get(), static_cast<std::uint8_t>(number), &found); error != 0) {
-      port.trouble = std::string("it cannot be asked (") + std::strerror(error) + ")";
+      port.error_text = std::string("it cannot be asked (") + std::strerror(error) + ")";
     } else {
       port.is_ethernet = found.link_layer == IBV_LINK_LAYER_ETHERNET;
       port.is_active = found.state == IBV_PORT_ACTIVE;
@@ -119,4 +119,4 @@ std::vector<Port> find_ports() {
 
 bool has_libibverbs() { return true; }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

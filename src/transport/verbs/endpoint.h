@@ -11,7 +11,7 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/registry.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class Channel;
 
@@ -27,4 +27,4 @@ struct Endpoint {
   std::size_t queue_pairs = 0;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

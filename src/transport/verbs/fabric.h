@@ -1,5 +1,5 @@
 // What a channel needs of RDMA, and no more: reliable-connected queue pairs that write into each other's memory and
-// tell of it. Behind it stands a device (device.h), or in tests a pretended one.
+// tell of it. Behind it stands a device (device.h), or in tests a fake one.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 // Memory that the fabric may touch, while this lives.
 class Registration {
@@ -102,7 +102,7 @@ class Fabric {
 
   // Why nothing can be expected of the device now; empty while all is well. Queue pairs of which the device has told
   // that they failed say so when next polled. A system call.
-  virtual std::string trouble() = 0;
+  virtual std::string error_text() = 0;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

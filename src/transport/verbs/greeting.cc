@@ -6,7 +6,7 @@
 #include "base/little_endian.h"
 #include "transport/verbs/layout.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x42525654;
@@ -22,7 +22,7 @@ std::array<std::byte, Greeting::kBytes> Greeting::encode() const {
   std::copy(address.begin(), address.end(), &out[8]);
   put_le(&out[48], block.address);
   put_le(&out[56], block.remote_key);
-  std::memcpy(&out[kTroubleAt], trouble.data(), std::min(trouble.size(), kBytes - kTroubleAt));
+  std::memcpy(&out[kTroubleAt], error_text.data(), std::min(error_text.size(), kBytes - kTroubleAt));
   return out;
 }
 
@@ -32,8 +32,8 @@ std::optional<Greeting> Greeting::decode(std::span<const std::byte, kBytes> in) 
   std::copy_n(&in[8], greeting.address.size(), greeting.address.begin());
   greeting.block = {get_le<std::uint64_t>(&in[48]), get_le<std::uint32_t>(&in[56])};
   const char* const words = reinterpret_cast<const char*>(&in[kTroubleAt]);
-  greeting.trouble.assign(words, strnlen(words, kBytes - kTroubleAt));
+  greeting.error_text.assign(words, strnlen(words, kBytes - kTroubleAt));
   return greeting;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -19,7 +19,7 @@
 
 #include "transport/verbs/fabric.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 struct Greeting {
   static constexpr std::size_t kBytes = 384;
@@ -27,11 +27,11 @@ struct Greeting {
 
   QueuePair::Address address{};
   Place block{};
-  std::string trouble;
+  std::string error_text;
 
   std::array<std::byte, kBytes> encode() const;
   // Nothing where it is no greeting, or of an end that counts its ring otherwise.
   static std::optional<Greeting> decode(std::span<const std::byte, kBytes> bytes);
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

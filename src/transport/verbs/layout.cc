@@ -2,7 +2,7 @@
 
 #include "base/little_endian.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 std::array<std::byte, Offer::kBytes> Offer::encode() const {
   std::array<std::byte, kBytes> out{};
@@ -27,4 +27,4 @@ Offer Offer::decode(std::span<const std::byte, kBytes> in) {
   return offer;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

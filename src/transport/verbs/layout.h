@@ -21,19 +21,19 @@
 
 #include "transport/transport.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 inline constexpr std::size_t kRingBytes = 256 << 10;
 inline constexpr std::size_t kGranule = 512;
-inline constexpr std::size_t kMostFragment = kRingBytes / 4;
+inline constexpr std::size_t kMaxFragment = kRingBytes / 4;
 // Consumed bytes that the sender may not have been told of while nothing else is to be said. A fragment that does not
 // fit before the ring's end begins at its start, and must find room there all the same.
-inline constexpr std::size_t kMostUntold = kRingBytes / 2;
-static_assert(2 * kMostFragment + kMostUntold <= kRingBytes);
+inline constexpr std::size_t kMaxUntold = kRingBytes / 2;
+static_assert(2 * kMaxFragment + kMaxUntold <= kRingBytes);
 // Places for offers at the peer; offers that are not answered yet; the others may not have been looked at, as their
 // messages came by the ring.
 inline constexpr std::size_t kOffers = 64;
-inline constexpr std::size_t kMostOffered = 16;
+inline constexpr std::size_t kMaxOffered = 16;
 // From here on a message between registered memory is offered a place and written there: the offer costs a write.
 inline constexpr std::size_t kLargeBytes = 16 << 10;
 
@@ -79,11 +79,11 @@ inline constexpr std::size_t kStaging = kOffersAt + kOffers * Offer::kBytes;
 inline constexpr std::size_t kOfferStaging = kStaging + kRingBytes;
 inline constexpr std::size_t kBlockBytes = (kOfferStaging + kOffers * Offer::kBytes + 4095) / 4096 * 4096;
 
-static_assert(kMostOffered + kRingBytes / kLargeBytes + 1 <= kOffers);
+static_assert(kMaxOffered + kRingBytes / kLargeBytes + 1 <= kOffers);
 
 // Writes with a word that this end may not have polled: fragments of a full ring, offers, what is placed for this end's
 // own offers, and credits, of which there is one each half ring.
-inline constexpr std::uint32_t kArrivals = kRingBytes / kGranule + kOffers + kMostOffered + 4;
+inline constexpr std::uint32_t kArrivals = kRingBytes / kGranule + kOffers + kMaxOffered + 4;
 inline constexpr std::uint32_t kWrites = 256;
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

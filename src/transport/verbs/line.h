@@ -7,7 +7,7 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/layout.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 struct Line {
   QueuePair& pair;
@@ -21,8 +21,8 @@ struct Line {
     told = consumed;
     return true;
   }
-  bool owes_credit() const { return consumed - told >= kMostUntold; }
+  bool owes_credit() const { return consumed - told >= kMaxUntold; }
   Place at(std::size_t offset) const { return {theirs.address + offset, theirs.remote_key}; }
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -5,7 +5,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 // RoCE v2 over IPv4 can be routed and is what switches are set up for; a link-local address reaches its own link only,
@@ -15,14 +15,14 @@ int worth(const Gid& gid) {
   return (gid.is_an_address ? 3 : 0) + (gid.is_link_local ? 0 : gid.is_ipv4 ? 2 : 1);
 }
 
-const Gid* gid_of(const Port& port, const Wish& wish, std::string& why_not) {
+const Gid* gid_of(const Port& port, const PortRequest& request, std::string& why_not) {
   const Gid* best = nullptr;
   for (const Gid& gid : port.gids) {
-    if (wish.gid >= 0 ? gid.index != wish.gid : port.is_ethernet && worth(gid) == 0) continue;
+    if (request.gid >= 0 ? gid.index != request.gid : port.is_ethernet && worth(gid) == 0) continue;
     if (best == nullptr || worth(gid) > worth(*best)) best = &gid;
   }
-  if (best == nullptr && wish.gid >= 0)
-    why_not = "has no GID " + std::to_string(wish.gid);
+  if (best == nullptr && request.gid >= 0)
+    why_not = "has no GID " + std::to_string(request.gid);
   else if (best == nullptr)
     why_not =
         port.gids.empty()
@@ -34,22 +34,22 @@ const Gid* gid_of(const Port& port, const Wish& wish, std::string& why_not) {
 
 }  // namespace
 
-Wish Wish::parse(const std::string& device_and_port, int gid) {
-  Wish wish;
-  wish.gid = gid;
+PortRequest PortRequest::parse(const std::string& device_and_port, int gid) {
+  PortRequest request;
+  request.gid = gid;
   const std::size_t colon = device_and_port.find(':');
-  wish.device = device_and_port.substr(0, colon);
-  if (colon == std::string::npos) return wish;
+  request.device = device_and_port.substr(0, colon);
+  if (colon == std::string::npos) return request;
   const char* const begin = device_and_port.data() + colon + 1;
   const char* const end = device_and_port.data() + device_and_port.size();
-  const auto [stop, error] = std::from_chars(begin, end, wish.port);
-  if (error != std::errc() || stop != end || wish.port < 1)
+  const auto [stop, error] = std::from_chars(begin, end, request.port);
+  if (error != std::errc() || stop != end || request.port < 1)
     throw Error(ErrorCode::invalid_argument,
                 "TUTTI_VERBS_DEVICE is a device, or device:port (\"mlx5_0:1\"), not \"" + device_and_port + "\"");
-  return wish;
+  return request;
 }
 
-Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
+Choice choose(const std::vector<Port>& ports, const PortRequest& request, int node) {
   Choice choice;
   choice.words.resize(ports.size());
   std::vector<const Gid*> gids(ports.size());
@@ -60,15 +60,15 @@ Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const Port& port = ports[i];
     std::string& why_not = choice.words[i];
-    if (!wish.device.empty() && port.device != wish.device) {
-      why_not = "TUTTI_VERBS_DEVICE asks for " + wish.device;
-    } else if (wish.port > 0 && port.number != wish.port) {
-      why_not = "TUTTI_VERBS_DEVICE asks for port " + std::to_string(wish.port);
-    } else if (!port.trouble.empty()) {
-      why_not = port.trouble;
+    if (!request.device.empty() && port.device != request.device) {
+      why_not = "TUTTI_VERBS_DEVICE asks for " + request.device;
+    } else if (request.port > 0 && port.number != request.port) {
+      why_not = "TUTTI_VERBS_DEVICE asks for port " + std::to_string(request.port);
+    } else if (!port.error_text.empty()) {
+      why_not = port.error_text;
     } else if (!port.is_active) {
       why_not = "its link is not up (" + port.state + ")";
-    } else if ((gids[i] = gid_of(port, wish, why_not)) != nullptr) {
+    } else if ((gids[i] = gid_of(port, request, why_not)) != nullptr) {
       if (!choice.chosen || is_better(i, *choice.chosen)) choice.chosen = i;
     }
   }
@@ -84,9 +84,9 @@ Choice choose(const std::vector<Port>& ports, const Wish& wish, int node) {
   return choice;
 }
 
-std::string why_none(const std::vector<Port>& ports, const Choice& choice, const Wish& wish) {
+std::string why_none(const std::vector<Port>& ports, const Choice& choice, const PortRequest& request) {
   if (ports.empty())
-    return "this host has no RDMA device" + (wish.device.empty() ? "" : ", so no " + wish.device) +
+    return "this host has no RDMA device" + (request.device.empty() ? "" : ", so no " + request.device) +
            ": use transport tcp, or try `rdma link` and `tutti doctor`";
   std::string words = "this host has no RDMA port to use:";
   for (std::size_t i = 0; i < ports.size(); ++i)
@@ -95,4 +95,4 @@ std::string why_none(const std::vector<Port>& ports, const Choice& choice, const
   return words;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

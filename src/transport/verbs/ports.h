@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 struct Gid {
   int index;
@@ -29,15 +29,15 @@ struct Port {
   double gbits = 0;   // per second, as the port says
   int node = -1;      // the memory node that the device is on; -1: not known
   std::vector<Gid> gids;
-  std::string trouble;  // why nothing more is known of it; empty if all is
+  std::string error_text;  // why nothing more is known of it; empty if all is
 };
 
 // What is asked for: empty and negative mean any.
-struct Wish {
+struct PortRequest {
   std::string device;
   int port = -1;
   int gid = -1;
-  static Wish parse(const std::string& device_and_port, int gid);  // "mlx5_0" or "mlx5_0:1"; throws Error
+  static PortRequest parse(const std::string& device_and_port, int gid);  // "mlx5_0" or "mlx5_0:1"; throws Error
 };
 
 struct Choice {
@@ -46,13 +46,13 @@ struct Choice {
   std::vector<std::string> words;     // for each port: why it is used, or why not
 };
 // node: where this rank runs, or -1. Active ports near it come first, then faster ones, then as they were found.
-Choice choose(const std::vector<Port>& ports, const Wish& wish, int node);
+Choice choose(const std::vector<Port>& ports, const PortRequest& request, int node);
 
 // Why nothing was chosen, and what to do, for a person.
-std::string why_none(const std::vector<Port>& ports, const Choice& choice, const Wish& wish);
+std::string why_none(const std::vector<Port>& ports, const Choice& choice, const PortRequest& request);
 
 // What there is on this machine; nothing in a build without libibverbs.
 std::vector<Port> find_ports();
 bool has_libibverbs();  // this build
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

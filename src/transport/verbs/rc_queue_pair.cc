@@ -10,14 +10,14 @@
 
 #include "tutti/error.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 // A write is given up, and the peer with it, after kRetries + 1 tries of this many times 4.096 us * 2^kTimeout = 67 ms
 // (devices may take up to four times as long): half a second, or two. Seven would mean for ever on some devices.
 constexpr int kTimeout = 14;
 constexpr int kRetries = 6;
-constexpr std::uint32_t kMostInline = 256;        // bytes, asked for
+constexpr std::uint32_t kMaxInline = 256;         // bytes, asked for
 constexpr std::uint64_t kReportEvery = 16;        // writes
 constexpr std::uint32_t kReplenishedAtOnce = 32;  // requests for arrivals
 
@@ -53,7 +53,7 @@ RcQueuePair::RcQueuePair(std::shared_ptr<const Opened> opened, const Fabric::Siz
   queue_.reset(
       ibv_create_cq(opened_->context.get(), static_cast<int>(writes_ + requests), this, opened_->bell.get(), 0));
   if (queue_ == nullptr) refuse("cannot make a completion queue", errno);
-  for (std::uint32_t in_line = kMostInline;; in_line /= 2) {  // devices differ, and say no without saying how much
+  for (std::uint32_t in_line = kMaxInline;; in_line /= 2) {  // devices differ, and say no without saying how much
     ibv_qp_init_attr wanted{};
     wanted.qp_context = this;
     wanted.send_cq = wanted.recv_cq = queue_.get();
@@ -64,7 +64,7 @@ RcQueuePair::RcQueuePair(std::shared_ptr<const Opened> opened, const Fabric::Siz
                   .max_recv_sge = 1,
                   .max_inline_data = in_line};
     pair_.reset(ibv_create_qp(opened_->domain.get(), &wanted));
-    most_inline_ = std::min(wanted.cap.max_inline_data, kMostInline);
+    most_inline_ = std::min(wanted.cap.max_inline_data, kMaxInline);
     if (pair_ != nullptr) break;
     if (in_line == 0) refuse("cannot make a queue pair", errno);
   }
@@ -197,4 +197,4 @@ std::size_t RcQueuePair::poll(std::span<Event> events) {
   return count;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -9,7 +9,7 @@
 
 #include "transport/verbs/fabric.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 template <auto kDestroy>
 struct With {
@@ -80,4 +80,4 @@ class RcQueuePair final : public QueuePair {
   bool armed_ = false;     // a system call each time on some devices
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

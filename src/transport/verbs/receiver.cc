@@ -5,7 +5,7 @@
 
 #include "memory/copy.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 constexpr char kNotOffered[] = "the peer wrote to a place that it was not offered";
@@ -15,7 +15,7 @@ constexpr char kNotOffered[] = "the peer wrote to a place that it was not offere
 void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes) {
   claims_.receive(message, tag, data, bytes);
   // One less than there may be: the message whose turn it is may always be answered.
-  if (bytes >= kLargeBytes && answers_.size() + 1 < kMostOffered) offer({message, tag, data, bytes, false});
+  if (bytes >= kLargeBytes && answers_.size() + 1 < kMaxOffered) offer({message, tag, data, bytes, false});
 }
 
 // Where the claim's message may be written to, if its memory is registered.
@@ -39,7 +39,7 @@ void Receiver::release(std::size_t bytes, Line& line) {
 }
 
 bool Receiver::fragment(std::size_t bytes, Line& line) {
-  if (bytes == 0 || bytes > kMostFragment) return false;
+  if (bytes == 0 || bytes > kMaxFragment) return false;
   const std::uint64_t at = place_of(end_, bytes), end = at + whole_granules(bytes);
   if (end > line.consumed + kRingBytes) return false;
   end_ = end;
@@ -206,4 +206,4 @@ void Receiver::finish_front() {
 
 void Receiver::reject(const char* what) const { throw ChannelClosed{peer_, what}; }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

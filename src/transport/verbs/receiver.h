@@ -16,7 +16,7 @@
 #include "transport/verbs/line.h"
 #include "transport/verbs/registry.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class Receiver {
  public:
@@ -88,4 +88,4 @@ class Receiver {
   std::uint64_t offers_written_ = 0;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 std::shared_ptr<void> Registry::add(std::byte* data, std::size_t bytes) {
   Region region{bytes, state_->fabric->register_memory(data, bytes)};
   const std::lock_guard lock(state_->mutex);
   const auto at = state_->regions.emplace(data, std::move(region));
-  return {nullptr, [state = state_, at, process = ::getpid()](void*) {
+  return {state_.get(), [state = state_, at, process = ::getpid()](void*) {
             if (::getpid() != process) {  // a forked child: the device's memory is its parent's
               new auto(state);
               return;
@@ -32,4 +32,4 @@ std::shared_ptr<const Registration> Registry::find(const std::byte* data, std::s
   return nullptr;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

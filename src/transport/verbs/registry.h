@@ -9,7 +9,7 @@
 
 #include "transport/verbs/fabric.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 // Thread-safe.
 class Registry {
@@ -17,7 +17,7 @@ class Registry {
   explicit Registry(std::shared_ptr<Fabric> fabric) : state_(std::make_shared<State>(std::move(fabric))) {}
 
   // While the result lives, which may be longer than this registry, messages in data[0, bytes) are sent from there and
-  // written there. May overlap what else is registered. Throws Error{system}.
+  // written there. Never null. May overlap what else is registered. Throws Error{system}.
   std::shared_ptr<void> add(std::byte* data, std::size_t bytes);
 
   // What holds all of data[0, bytes); nullptr if nothing does. It stays registered while the result lives.
@@ -38,4 +38,4 @@ class Registry {
   const std::shared_ptr<State> state_;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

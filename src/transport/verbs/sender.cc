@@ -6,11 +6,11 @@
 
 #include "transport/header.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 namespace {
 
 // Below, a copy is cheaper than a second piece and a wait for the write to be done.
-constexpr std::size_t kLeastLent = 2048;
+constexpr std::size_t kMinLent = 2048;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ bool Sender::advance(Message& message, Line& line) {
 }
 
 bool Sender::begin(Message& message, Line& line) {
-  if (message.bytes >= kLeastLent && message.registration == nullptr)
+  if (message.bytes >= kMinLent && message.registration == nullptr)
     message.registration = registry_.find(message.data, message.bytes);
   const bool large = message.registration != nullptr && message.bytes >= kLargeBytes;
   if (const Offer* offer = large ? offer_for(message) : nullptr) {
@@ -87,7 +87,7 @@ bool Sender::begin(Message& message, Line& line) {
   header.tag = message.tag;
   header.message = message.number;
   header.total = message.bytes;
-  const std::size_t first = large ? 0 : std::min(message.bytes, kMostFragment - Header::kBytes);
+  const std::size_t first = large ? 0 : std::min(message.bytes, kMaxFragment - Header::kBytes);
   header.length = large ? 0 : message.bytes;
   if (!write_fragment(line, header.encode(), message, first)) return false;
   message.written = first;
@@ -122,7 +122,7 @@ bool Sender::place(Message& message, Line& line) {
 
 bool Sender::ring(Message& message, Line& line) {
   while (message.written < message.bytes) {
-    const std::size_t bytes = std::min(message.bytes - message.written, kMostFragment);
+    const std::size_t bytes = std::min(message.bytes - message.written, kMaxFragment);
     if (!write_fragment(line, {}, message, bytes)) return false;
     message.written += bytes;
   }
@@ -155,4 +155,4 @@ bool Sender::write_fragment(Line& line, std::span<const std::byte> header, const
   return written;
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -17,7 +17,7 @@
 #include "transport/verbs/line.h"
 #include "transport/verbs/registry.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 class Sender {
  public:
@@ -77,4 +77,4 @@ class Sender {
   std::uint64_t lends_ = 0;  // the last write that reads the front message's own memory
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

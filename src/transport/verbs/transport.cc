@@ -5,7 +5,7 @@
 #include "transport/verbs/block.h"
 #include "transport/verbs/channel.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 void try_out(Fabric& fabric, std::size_t peers) {
   std::deque<Block> blocks;
@@ -17,9 +17,9 @@ Transport::Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric) : endpoin
   endpoint_.sleeper.watch(endpoint_.fabric->bell());
 }
 
-Transport::~Transport() { endpoint_.sleeper.forget(endpoint_.fabric->bell()); }
+Transport::~Transport() { endpoint_.sleeper.unwatch(endpoint_.fabric->bell()); }
 
-std::unique_ptr<tutti::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
+std::unique_ptr<internal::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   (void)rank;  // both ends of a connection know who they are
   return std::make_unique<Channel>(endpoint_, communicator, peer);
 }
@@ -30,8 +30,8 @@ void Transport::before_sleep() {
 }
 
 void Transport::after_sleep() {
-  const std::string trouble = endpoint_.channels.empty() ? "" : endpoint_.fabric->trouble();
-  for (Channel* channel : endpoint_.channels) channel->look_after_sleep(trouble);
+  const std::string error_text = endpoint_.channels.empty() ? "" : endpoint_.fabric->error_text();
+  for (Channel* channel : endpoint_.channels) channel->look_after_sleep(error_text);
 }
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

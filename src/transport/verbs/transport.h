@@ -15,19 +15,19 @@
 #include "transport/verbs/fabric.h"
 #include "transport/verbs/registry.h"
 
-namespace tutti::verbs {
+namespace tutti::internal::verbs {
 
 // Makes what channels to so many peers need of `fabric`, of queue pairs one, and lets it go. Throws Error{system} where
 // that cannot be had.
 void try_out(Fabric& fabric, std::size_t peers);
 
-class Transport final : public tutti::Transport {
+class Transport final : public internal::Transport {
  public:
   Transport(Sleeper& sleeper, std::shared_ptr<Fabric> fabric);
   ~Transport() override;
 
   std::string_view name() const override { return "verbs"; }
-  std::unique_ptr<tutti::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
+  std::unique_ptr<internal::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
   void before_sleep() override;
   void after_sleep() override;
 
@@ -51,4 +51,4 @@ class Transport final : public tutti::Transport {
   Endpoint endpoint_;
 };
 
-}  // namespace tutti::verbs
+}  // namespace tutti::internal::verbs

@@ -15,7 +15,7 @@
 #include "tools/bench/parsed.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 template <class T>
@@ -179,4 +179,4 @@ TEST(Bench, RingIsRightInAnOrderOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

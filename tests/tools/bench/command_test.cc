@@ -13,7 +13,7 @@
 #include "machine/host.h"
 #include "tools/bench/parsed.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 std::vector<std::size_t> counts_of(const std::vector<std::string>& words, int ranks) {
@@ -156,4 +156,4 @@ TEST(Limit, IsNotGuessedWhereNoLoopMeasuresIt) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "cuda/device.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST_P(BenchOnGpu, TheHeadSaysWhichGpuAndWhatTheLimitIs) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 BenchOptions parsed(std::vector<std::string> words) try {
   CLI::App app;
@@ -35,4 +35,4 @@ int status_of(std::vector<std::string> words) {
   }
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,7 +7,7 @@
 
 #include "bench/options.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct NotUnderstood : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
@@ -19,4 +19,4 @@ BenchOptions parsed(std::vector<std::string> words);
 // The exit status of a command line, complaints of the parser and of the command as main() counts them.
 int status_of(std::vector<std::string> words);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "tools/shell.h"
 #include "tutti/types.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST_F(GpuCommand, DoctorListsEach) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

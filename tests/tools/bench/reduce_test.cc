@@ -13,7 +13,7 @@
 #include "command.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::ElementsAre;
@@ -242,4 +242,4 @@ TEST_P(WithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

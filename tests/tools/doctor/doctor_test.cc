@@ -9,7 +9,7 @@
 #include "tools/shell.h"
 #include "transport/verbs/layout.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -59,7 +59,7 @@ TEST(Doctor, FollowsTheEnvironmentAndReportsOneThatIsWrong) {
 
 // --- machines that are made up ---------------------------------------------------------------------------------------
 
-Findings made_up() {
+Findings fake() {
   Findings found;
   found.host = "node7";
   found.cores = 32;
@@ -85,7 +85,7 @@ Findings made_up() {
 }
 
 TEST(Doctor, SaysWhichPortItWouldUseAndWhyNotTheRest) {
-  const Findings found = made_up();
+  const Findings found = fake();
   const std::string text = to_text(found);
   EXPECT_THAT(text, HasSubstr("node7: 32 cores (64 hardware threads), 2 memory nodes\n"));
   EXPECT_THAT(text, HasSubstr("  * mlx5_1 port 1: used, with GID 3 (::ffff:10.0.0.7)\n"
@@ -107,7 +107,7 @@ TEST(Doctor, SaysWhichPortItWouldUseAndWhyNotTheRest) {
 }
 
 TEST(Doctor, SaysWhyThereIsNoRdma) {
-  Findings found = made_up();
+  Findings found = fake();
   found.ports = {found.ports[0]};
   found.choice = verbs::choose(found.ports, {}, -1);
   EXPECT_THAT(to_text(found), HasSubstr("RDMA: there is a device, but no port to use\n"));
@@ -121,7 +121,7 @@ TEST(Doctor, SaysWhyThereIsNoRdma) {
 }
 
 TEST(Doctor, SaysForHowManyPeersLockedMemoryIsEnough) {
-  Findings found = made_up();
+  Findings found = fake();
   EXPECT_THAT(to_text(found), HasSubstr("locked memory (ulimit -l): no limit"));
   found.locked_bytes = 8 << 20;
   EXPECT_THAT(to_text(found),
@@ -132,4 +132,4 @@ TEST(Doctor, SaysForHowManyPeersLockedMemoryIsEnough) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

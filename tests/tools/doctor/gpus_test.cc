@@ -8,20 +8,20 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
-using topology::Meeting;
+using topology::Proximity;
 
-Gpus made_up() {
+Gpus fake() {
   const auto device = [](int index, const char* pci) {
     return cuda::Device{index, "NVIDIA H100 80GB HBM3", 9, 0, 132, std::size_t{80} << 30, pci};
   };
   Gpus gpus;
   gpus.usable = {
-      {device(0, "0000:07:00.0"), topology::Attachment{0, 0, 63.015, {"ibp8s0", "mlx5_0"}, Meeting::pci_switch}},
-      {device(1, "0000:87:00.0"), topology::Attachment{1, 1, 0, {"mlx5_1"}, Meeting::part}},
+      {device(0, "0000:07:00.0"), topology::Attachment{0, 0, 63.015, {"ibp8s0", "mlx5_0"}, Proximity::pci_switch}},
+      {device(1, "0000:87:00.0"), topology::Attachment{1, 1, 0, {"mlx5_1"}, Proximity::part}},
       {device(3, "0000:f1:00.0"), std::nullopt}};
   gpus.reasons = {"GPU 2: GPU is lost"};
   gpus.links = {{0, 1, true, 0, true}, {0, 3, true, 1, false}, {1, 3, false, 0, false}};
@@ -31,7 +31,7 @@ Gpus made_up() {
 }
 
 TEST(DoctorGpus, SaysWhereEachHangsAndWhatIsNearIt) {
-  const std::string text = gpus_text(made_up());
+  const std::string text = gpus_text(fake());
   EXPECT_THAT(text,
               HasSubstr("GPUs: 3; NVIDIA's driver 590.11 serves CUDA up to 13.1, this tutti was built with 13.0\n"
                         "    GPU 0: NVIDIA H100 80GB HBM3, compute capability 9.0, 132 multiprocessors, 80.0 GiB, "
@@ -44,9 +44,9 @@ TEST(DoctorGpus, SaysWhereEachHangsAndWhatIsNearIt) {
 }
 
 TEST(DoctorGpus, SaysWhatADistanceIsAndWhereThereIsNoNetwork) {
-  Gpus gpus = made_up();
-  gpus.usable[0].place->meeting = Meeting::root_complex;
-  gpus.usable[1].place->meeting = Meeting::machine;
+  Gpus gpus = fake();
+  gpus.usable[0].place->proximity = Proximity::root_complex;
+  gpus.usable[1].place->proximity = Proximity::machine;
   EXPECT_THAT(gpus_text(gpus), HasSubstr("mlx5_0 (at the same root complex)\n"));
   EXPECT_THAT(gpus_text(gpus), HasSubstr("mlx5_1 (across the machine)\n"));
   gpus.usable[0].place->nearest.clear();
@@ -56,7 +56,7 @@ TEST(DoctorGpus, SaysWhatADistanceIsAndWhereThereIsNoNetwork) {
 }
 
 TEST(DoctorGpus, SaysWhichReachEachOther) {
-  const std::string text = gpus_text(made_up());
+  const std::string text = gpus_text(fake());
   EXPECT_THAT(text,
               HasSubstr("    GPU 0 and 1: each reaches the other's memory, performance rank 0, atomics too, as "
                         "NVLink has them\n"
@@ -78,7 +78,7 @@ TEST(DoctorGpus, WithoutAnySaysWhyInOneLine) {
 }
 
 TEST(DoctorGpus, JsonHasTheNamesThatTheHeaderSays) {
-  EXPECT_EQ(gpus_json(made_up()), nlohmann::ordered_json::parse(R"({"why_none":null,"driver":"590.11",
+  EXPECT_EQ(gpus_json(fake()), nlohmann::ordered_json::parse(R"({"why_none":null,"driver":"590.11",
     "driver_cuda":"13.1","toolkit":"13.0","unusable":["GPU 2: GPU is lost"],"devices":[
     {"index":0,"name":"NVIDIA H100 80GB HBM3","compute_capability":"9.0","multiprocessors":132,
      "memory_bytes":85899345920,"pci":"0000:07:00.0","node":0,"package":0,"pcie_gbs":63.015,
@@ -103,4 +103,4 @@ TEST(DoctorGpus, OfThisMachineAreWhatTheLibraryFinds) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "selection/table_file.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -25,7 +25,7 @@ std::vector<nlohmann::json> objects(const std::string& out) {
 std::string hash_text(const std::string& table) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(runtime::hash_of(runtime::parse_table(table, "t"))));
+                static_cast<unsigned long long>(internal::hash_of(internal::parse_table(table, "t"))));
   return text;
 }
 
@@ -33,7 +33,7 @@ TEST(Explain, NamesTheRuleAndPricesEveryCandidate) {
   const Result said = shell("$TUTTI plan --explain all_reduce -n 8 --bytes 1M");
   ASSERT_EQ(said.status, 0) << said.err;
   EXPECT_THAT(said.out, HasSubstr("two_shot, by rule 3 of the built-in table:\n  rule    all_reduce"));
-  EXPECT_THAT(said.out, HasSubstr(hash_text(to_text(runtime::ChoiceTable::built_in()))));
+  EXPECT_THAT(said.out, HasSubstr(hash_text(to_text(internal::ChoiceTable::built_in()))));
   EXPECT_THAT(said.out, HasSubstr("\n* two_shot "));
   EXPECT_THAT(said.out, HasSubstr("ring               not allowed: cannot combine 8 inputs in the canonical order"));
   for (const AlgorithmEntry& entry : catalogue()) {
@@ -136,4 +136,4 @@ TEST(TableOfAJob, ThatIsWrongEndsEveryRankAtOnce) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

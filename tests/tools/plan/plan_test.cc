@@ -9,7 +9,7 @@
 #include "schedule/text.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(Watch, ChunksFollowEachOtherDownAChain) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

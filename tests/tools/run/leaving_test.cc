@@ -4,7 +4,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::AnyOf;
@@ -60,4 +60,4 @@ TEST(RunLeaving, AFailureThatAWorkDroppedMakesTheStatusOne) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -3,7 +3,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 class RunNamespace : public testing::Test {
@@ -25,4 +25,4 @@ TEST_F(RunNamespace, StartsAJobWhereTheLoopbackIsDown) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

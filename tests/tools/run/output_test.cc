@@ -15,7 +15,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST_F(RunOutput, WhatALeftOverChildWritesIsPassedOn) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

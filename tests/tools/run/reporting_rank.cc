@@ -10,5 +10,5 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   if (argc > 2 && setuid(static_cast<uid_t>(std::atoi(argv[2]))) != 0) return 3;
   const char* const rank = std::getenv("TUTTI_RANK");
-  tutti::runtime::tell_launcher(rank != nullptr ? std::atoi(rank) : 0, argv[1]);
+  tutti::internal::tell_launcher(rank != nullptr ? std::atoi(rank) : 0, argv[1]);
 }

@@ -5,7 +5,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ TEST(RunReports, WithoutALauncherAReportIsNoError) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

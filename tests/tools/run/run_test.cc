@@ -9,7 +9,7 @@
 #include "machine/host.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -225,4 +225,4 @@ TEST(Run, WrongOptionsAreRefusedWithAHint) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

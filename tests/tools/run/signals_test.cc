@@ -6,7 +6,7 @@
 
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 // As ^C on a terminal, in the order that is hard: the launcher has not run when the rank has died of it.
@@ -34,4 +34,4 @@ TEST(RunSignals, AJobEndsThoughEndsOfChildrenWereIgnored) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -1,4 +1,4 @@
-// `tutti train --device cuda`, by processes and by threads. On a pretended device, and on a real one.
+// `tutti train --device cuda`, by processes and by threads. On a fake device, and on a real one.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include "cuda/device.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 class GpuTrain : public testing::Test {
@@ -42,4 +42,4 @@ TEST_F(GpuTrain, EveryOptimizerEndsInTheWeightsOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -8,7 +8,7 @@
 #include "brief.h"
 #include "tools/shell.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(Train, TheEnvironmentSaysTheTransportWhereTheCommandLineDoesNot) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

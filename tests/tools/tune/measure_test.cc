@@ -6,13 +6,13 @@
 #include "selection/choose_text.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 #if !(defined(TUTTI_BRIEF) && defined(__SANITIZE_THREAD__))  // minutes of the two threads of one pair, as in every call
 TEST(Measure, ALinkIsACurveThatRisesWithTheSize) {
   const std::string table = probe_table();
-  EXPECT_EQ(to_text(runtime::parse_table(table, "the probe's table")), table);
+  EXPECT_EQ(to_text(internal::parse_table(table, "the probe's table")), table);
   Communicator::run_threads(
       2,
       [](Communicator& pair) {
@@ -40,4 +40,4 @@ TEST(Measure, FiguresHaveThreeDigits) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

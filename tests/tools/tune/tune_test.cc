@@ -16,12 +16,12 @@
 #include "tune/rules.h"
 #include "tune/text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-using runtime::ChoiceTable;
-using runtime::Chooser;
-using runtime::HostCount;
+using internal::ChoiceTable;
+using internal::Chooser;
+using internal::HostCount;
 using testing::HasSubstr;
 
 ChoiceTable table_from(const CostModel& model, const Grid& grid = {.ranks = {2, 4, 8}}) {
@@ -74,13 +74,13 @@ TEST(MakeRules, DearMessagesAskForFewOfThemAndDearBytesForFewOfThose) {
 
 TEST(MakeRules, MakeATableThatCanBeReadBackAndKeepsTheOrder) {
   const ChoiceTable pairs = table_from({}, {.ranks = {2}});  // a ring is canonical there, and must not be beyond
-  EXPECT_EQ(runtime::parse_table(to_text(pairs), "t"), pairs);
+  EXPECT_EQ(internal::parse_table(to_text(pairs), "t"), pairs);
   std::vector models{CostModel{}, with(1, 1e-4, 1e-4), with(100, 1e-6, 1)};
   if (kBrief) models.resize(1);
   for (const CostModel& model : models) {
     const ChoiceTable table = table_from(model, {.ranks = {2, 3, 8}, .ranks_per_host = 2});
-    EXPECT_EQ(runtime::parse_table(annotated(table, {"a comment", "another"}), "t"), table);
-    EXPECT_LT(annotated(table, {}).size(), runtime::kMostTableBytes);
+    EXPECT_EQ(internal::parse_table(annotated(table, {"a comment", "another"}), "t"), table);
+    EXPECT_LT(annotated(table, {}).size(), internal::kMaxTableBytes);
     for (const int ranks : {2, 5, 100})
       for (const int hosts : {1, 3})
         for (const AlgorithmEntry& entry : catalogue()) {
@@ -118,7 +118,7 @@ TEST(Tune, WritesATableThatAJobThenUses) {
   EXPECT_THAT(tune.err, HasSubstr("measuring messages"));
   EXPECT_THAT(tune.out, HasSubstr("# median relative error "));
   EXPECT_THAT(tune.out, HasSubstr("set TUTTI_TABLE=" + file.path()));
-  const ChoiceTable table = runtime::parse_table(runtime::read_table_file(file.path()), file.path());
+  const ChoiceTable table = internal::parse_table(internal::read_table_file(file.path()), file.path());
   EXPECT_GE(table.rules.size(), 5u);
   EXPECT_GT(table.model.local.arrival.at(8), 0);
   EXPECT_EQ(table.model.remote, CostModel{}.remote) << "was not measured";
@@ -126,7 +126,7 @@ TEST(Tune, WritesATableThatAJobThenUses) {
                            "; $TUTTI bench all_reduce -n 2 --sizes 8 --iterations 1 --rounds 1 --json");
   const auto row = nlohmann::json::parse(run.out);
   char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(runtime::hash_of(table)));
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(internal::hash_of(table)));
   EXPECT_EQ(row["table"], hash);
   EXPECT_THAT(tune.out, HasSubstr(hash));
 }
@@ -134,7 +134,7 @@ TEST(Tune, WritesATableThatAJobThenUses) {
 TEST(Tune, WithoutAFileItPrintsTheTable) {
   const Result tune = shell("$TUTTI tune -n 3 --rounds 1 --sizes 8,4K --max-ranks 3 --transport tcp 2>/dev/null");
   ASSERT_EQ(tune.status, 0);
-  const ChoiceTable table = runtime::parse_table(tune.out, "stdout");
+  const ChoiceTable table = internal::parse_table(tune.out, "stdout");
   EXPECT_FALSE(table.rules.empty());
   for (const auto& rule : table.rules) EXPECT_EQ(rule.hosts, HostCount::several);
 }
@@ -154,7 +154,7 @@ TEST(Tune, JsonHasARowForEveryAlgorithmAndSize) {
   }
   EXPECT_EQ(rows, catalogue().size()) << "two ranks combine in any order";
   EXPECT_GT(last["median_relative_error"], 0.0);
-  EXPECT_NO_THROW(runtime::parse_table(std::string(last["text"]), "json"));
+  EXPECT_NO_THROW(internal::parse_table(std::string(last["text"]), "json"));
 }
 
 TEST(Tune, WrongCommandLinesAreRefusedBeforeAnythingRuns) {
@@ -169,4 +169,4 @@ TEST(Tune, WrongCommandLinesAreRefusedBeforeAnythingRuns) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -11,7 +11,7 @@ namespace tutti::trainer {
 class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
-    const cuda::Devices found = cuda::find_devices();
+    const internal::cuda::Devices found = internal::cuda::find_devices();
     if (found.usable.empty()) GTEST_SKIP() << found.why_none();
     index_ = found.usable[0].index;
   }

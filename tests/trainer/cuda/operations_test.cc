@@ -1,4 +1,4 @@
-// Every operation on a GPU, forward and backward, beside the CPU's. On a pretended device, and on a real one.
+// Every operation on a GPU, forward and backward, beside the CPU's. On a fake device, and on a real one.
 #include "trainer/operations.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Training on a GPU beside the CPU: the same weights, and the gradients reduced to the same bits. On a pretended
+// Training on a GPU beside the CPU: the same weights, and the gradients reduced to the same bits. On a fake
 // device, and on a real one.
 #include "trainer/train.h"
 
@@ -16,7 +16,7 @@ class Watched : public GradientSync {
   int rank() const override { return sync_.rank(); }
   int size() const override { return sync_.size(); }
   void sum(std::span<double> values) override {
-    kinds.push_back(cuda::location_of(values.data()).kind);
+    kinds.push_back(internal::cuda::location_of(values.data()).kind);
     given.push_back(read(values));
     sync_.sum(values);
     got.push_back(read(values));

@@ -2,7 +2,7 @@
 
 #include "transport/tcp/transport.h"
 
-namespace tutti::unix_socket {
+namespace tutti::internal::unix_socket {
 namespace {
 
 // What TCP's channels send over a stream socket, this one's may too.
@@ -32,4 +32,4 @@ std::unique_ptr<Connector> make_connector(const ConnectorContext& context) {
   return std::make_unique<UnixSocketConnector>(context.sleeper);
 }
 
-}  // namespace tutti::unix_socket
+}  // namespace tutti::internal::unix_socket

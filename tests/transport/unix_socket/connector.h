@@ -6,8 +6,8 @@
 
 #include "transport/connector.h"
 
-namespace tutti::unix_socket {
+namespace tutti::internal::unix_socket {
 
 std::unique_ptr<Connector> make_connector(const ConnectorContext& context);
 
-}  // namespace tutti::unix_socket
+}  // namespace tutti::internal::unix_socket

@@ -20,7 +20,7 @@
 #include "run/launch.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 void print(const std::string& text) {
@@ -144,4 +144,4 @@ Subcommand add_bench(CLI::App& app) {
           }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Enough digits for a figure of any size in ten columns.
 inline std::string us_text(double us) { return fmt::format("{:.{}f}", us, us < 100 ? 3 : us < 10000 ? 1 : 0); }
@@ -14,4 +14,4 @@ inline std::string us_text(double us) { return fmt::format("{:.{}f}", us, us < 1
 // In JSON.
 inline double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -14,7 +14,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 namespace {
 
@@ -124,4 +124,4 @@ double median(std::vector<double> figures) {
   return *middle;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -12,7 +12,7 @@
 #include "topology/processors.h"
 #include "tutti/types.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // The loops of one yardstick. Made before its processes are forked, so that they share what it holds.
 class LimitLoops {
@@ -82,4 +82,4 @@ double now_us();
 // The middle one of several figures: the upper of the two where their number is even.
 double median(std::vector<double> figures);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

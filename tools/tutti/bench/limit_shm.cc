@@ -19,7 +19,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace tutti::tools::HWY_NAMESPACE {
+namespace tutti::internal::tools::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 8>;
@@ -57,11 +57,11 @@ HWY_ATTR void add(const float* const* in, int n, float* const* out, int outs, st
   store_sums([in, n](std::size_t i) HWY_ATTR { return tree(in, 0, n, i); }, out, outs, begin, end, stream);
 }
 
-}  // namespace tutti::tools::HWY_NAMESPACE
+}  // namespace tutti::internal::tools::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 namespace {
 
@@ -174,5 +174,5 @@ std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::siz
   return std::make_unique<ShmLoops>(collective, ranks, max_bytes);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools
 #endif  // HWY_ONCE

@@ -12,7 +12,7 @@
 #include "bench/limit.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_byt
   return std::make_unique<TcpLoops>(collective, max_bytes);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

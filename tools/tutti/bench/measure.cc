@@ -7,10 +7,10 @@
 
 #include "bench/limit.h"
 #include "collectives/catalogue.h"
-#include "executor/meeting.h"
+#include "executor/device_rendezvous.h"
 #include "selection/choose_text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
@@ -33,7 +33,7 @@ Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_c
     : world_(world),
       options_(options),
       expectation_(options, world.size()),
-      table_(runtime::hash_of(runtime::parse_table(world.table(), "the table"))),
+      table_(internal::hash_of(internal::parse_table(world.table(), "the table"))),
       buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()),
                options.symmetric, device) {}
 
@@ -93,7 +93,7 @@ BenchRow Bench::measure(std::size_t count) {
   row.table = table_;
   row.bytes = count * size_of(options_.dtype) * parts_of(options_.collective, world_.size());
   // As the library does what lies on one device (docs/design/device_memory.md).
-  row.one_kernel = is_on_one_gpu(options_) && world_.size() <= runtime::kMostGuests && row.bytes > 0 &&
+  row.one_kernel = is_on_one_gpu(options_) && world_.size() <= internal::kMaxParticipants && row.bytes > 0 &&
                    find_algorithm(options_.collective, row.algorithm)->canonical;
   if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
   prepare();
@@ -191,4 +191,4 @@ std::vector<T> Bench::gather(const std::vector<T>& mine) {
   return all;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

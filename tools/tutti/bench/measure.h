@@ -12,7 +12,7 @@
 #include "bench/values.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Collective, and the same on every rank: each gives its time of every round; the median of the slowest rank's.
 double slowest_us(Communicator& world, const std::vector<double>& rounds);
@@ -56,4 +56,4 @@ class Bench {
   CombiningOrder order_;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "cuda/stream.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -81,4 +81,4 @@ const std::byte* BenchBuffers::get(std::byte* at, std::size_t size) {
   return gpu_->stage.data();
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,7 +7,7 @@
 
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Whole pages of host memory, one at least. Throws Error{system}.
 class Pages {
@@ -60,4 +60,4 @@ class BenchBuffers {
   std::unique_ptr<OnGpu> gpu_;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,13 +10,13 @@
 #include "command.h"
 #include "cuda/reduce.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                        Collective::broadcast, Collective::barrier};
 constexpr std::string_view kReduce = "reduce";  // beside these, and none of them
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 
 template <class Values>
 std::vector<std::string> names_of(const Values& values) {
@@ -82,7 +82,7 @@ void describe_sizes(CLI::App& parser, BenchOptions& options) {
 
 void check_sizes(const BenchOptions& options) {
   const std::uint64_t largest = options.sizes.empty() ? options.max_bytes : std::ranges::max(options.sizes);
-  if (largest > kMostBytes) throw UsageError(fmt::format("a message of {} bytes is more than 1 TiB", largest));
+  if (largest > kMaxBytes) throw UsageError(fmt::format("a message of {} bytes is more than 1 TiB", largest));
   if (options.sizes.empty() && options.min_bytes > options.max_bytes) {
     throw UsageError(fmt::format("--min {} is larger than --max {}", options.min_bytes, options.max_bytes));
   }
@@ -194,4 +194,4 @@ std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int rank
 
 bool is_on_one_gpu(const BenchOptions& options) { return options.device == "cuda" && options.transport == "inproc"; }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -13,7 +13,7 @@ namespace CLI {
 class App;
 }  // namespace CLI
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct BenchOptions {
   Collective collective = Collective::all_reduce;
@@ -64,4 +64,4 @@ bool is_on_one_gpu(const BenchOptions& options);
 // How many parts of `count` elements the whole message has: `ranks` for all_gather and reduce_scatter, else 1.
 std::size_t parts_of(Collective collective, int ranks);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

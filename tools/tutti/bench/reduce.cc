@@ -14,11 +14,11 @@
 #include "reduce/reference.h"
 #include "schedule/layout.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 50e3;  // a round of either takes about as long, or less
-constexpr std::size_t kFewestCalls = 3, kMostCalls = 1'000'000;
+constexpr std::size_t kFewestCalls = 3, kMaxCalls = 1'000'000;
 
 void join(int lo, int hi, std::vector<ReduceSource>& sources) {
   if (hi - lo == 1) {
@@ -82,8 +82,8 @@ std::uint64_t count_wrong(ReduceSubject& subject, const std::vector<std::byte>& 
 
 std::size_t calls_a_round(ReduceSubject& subject, const BenchOptions& options, std::size_t count) {
   if (options.iterations > 0) return static_cast<std::size_t>(options.iterations);
-  const double us = std::max(subject.reduce_us(count, kFewestCalls), kRoundUs / kMostCalls);
-  return std::clamp(static_cast<std::size_t>(kRoundUs / us), kFewestCalls, kMostCalls);
+  const double us = std::max(subject.reduce_us(count, kFewestCalls), kRoundUs / kMaxCalls);
+  return std::clamp(static_cast<std::size_t>(kRoundUs / us), kFewestCalls, kMaxCalls);
 }
 
 void print(const std::string& text) {
@@ -151,4 +151,4 @@ int run_bench_reduce(const BenchOptions& options) {
   return 0;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

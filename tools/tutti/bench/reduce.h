@@ -13,7 +13,7 @@
 #include "cuda/device.h"
 #include "reduce/reduce.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // The memory of one device, and calls over it. Source i holds what write_input() gives rank i.
 class ReduceSubject {
@@ -75,4 +75,4 @@ std::string json_row(const ReduceRow& row, const BenchOptions& options, const st
 // The command. Throws what is wrong, as Subcommand::run() may.
 int run_bench_reduce(const BenchOptions& options);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -12,7 +12,7 @@
 #include "cuda/stopwatch.h"
 #include "cuda/stream.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 class OnGpu final : public ReduceSubject {
@@ -87,4 +87,4 @@ std::unique_ptr<ReduceSubject> gpu_subject(const BenchOptions& options, const cu
   return std::make_unique<OnGpu>(options, gpu.index, max_count);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "memory/copy.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 // From so many bytes on, read and written, neither keeps what it writes in the cache.
@@ -76,4 +76,4 @@ std::unique_ptr<ReduceSubject> host_subject(const BenchOptions& options, std::si
   return std::make_unique<Host>(options, max_count);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

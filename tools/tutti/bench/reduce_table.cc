@@ -7,7 +7,7 @@
 #include "bench/figures.h"
 #include "bench/reduce.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using nlohmann::ordered_json;
@@ -66,4 +66,4 @@ std::string json_row(const ReduceRow& row, const BenchOptions& options, const st
   return json.dump() + "\n";
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 namespace {
 
@@ -49,4 +49,4 @@ std::string limit_words(const BenchOptions& options, int ranks) {
   return fmt::format("{};\n#        of the transport: {}", copies, transport_words(options, ranks));
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -8,7 +8,7 @@
 #include "bench/limit.h"
 #include "bench/options.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Of the transport, by processes of the host. nullptr where none is measured: a limit is never guessed.
 std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, std::size_t max_bytes);
@@ -17,4 +17,4 @@ std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, st
 // "# limit: ".
 std::string limit_words(const BenchOptions& options, int ranks);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,11 +10,11 @@
 #include "cuda/stopwatch.h"
 #include "cuda/stream.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 50e3;  // a round takes about as long, or less
-constexpr std::size_t kFewestCalls = 3, kMostCalls = 10'000;
+constexpr std::size_t kFewestCalls = 3, kMaxCalls = 10'000;
 constexpr std::size_t kPieceBytes = 8 << 20;  // of pinned memory, used again and again, as the library's own is
 
 // All ranks' memory is on one device. Rank 0 copies, with as few copies as the buffers allow.
@@ -117,8 +117,8 @@ std::optional<double> GpuLimit::measure_us(std::size_t bytes) {
   std::uint64_t calls = static_cast<std::uint64_t>(options_.iterations);
   if (calls == 0) {
     world_.barrier();
-    const double us = std::max(slowest_us(world_, {time(bytes, kFewestCalls)}), kRoundUs / kMostCalls);
-    calls = std::clamp(static_cast<std::uint64_t>(kRoundUs / us), kFewestCalls, kMostCalls);
+    const double us = std::max(slowest_us(world_, {time(bytes, kFewestCalls)}), kRoundUs / kMaxCalls);
+    calls = std::clamp(static_cast<std::uint64_t>(kRoundUs / us), kFewestCalls, kMaxCalls);
   }
   time(bytes, 1);  // a warm start
   std::vector<double> rounds;
@@ -135,4 +135,4 @@ std::unique_ptr<GpuLimit> gpu_limit(Communicator& world, const BenchOptions& opt
   return std::make_unique<ThroughPinned>(world, options, memory, device);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -9,7 +9,7 @@
 #include "bench/options.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Bytes of its own memory that `rank` has read and written at least in a call whose whole message has `bytes`.
 struct GpuTraffic {
@@ -40,4 +40,4 @@ class GpuLimit {
 std::unique_ptr<GpuLimit> gpu_limit(Communicator& world, const BenchOptions& options, const BenchBuffers& memory,
                                     int device);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

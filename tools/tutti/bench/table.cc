@@ -8,7 +8,7 @@
 #include "bench/figures.h"
 #include "bench/row_limit.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 // The share of the message that crosses the busiest link of a rank (nccl-tests' PERFORMANCE.md).
@@ -105,4 +105,4 @@ std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks
   return json.dump() + "\n";
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "cuda/device.h"
 #include "tutti/types.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct BenchRow {
   Algorithm algorithm = Algorithm::automatic;  // that ran, or whose order
@@ -41,4 +41,4 @@ std::string table_head(const BenchOptions& options, int ranks, int processors, c
 std::string table_row(const BenchRow& row, const BenchOptions& options, int ranks);
 std::string json_row(const BenchRow& row, const BenchOptions& options, int ranks);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

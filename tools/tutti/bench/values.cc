@@ -13,7 +13,7 @@
 #include "selection/choose.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 // SplitMix64's finalizer (Steele, Lea, Flood 2014): every bit of the result depends on every bit of x.
@@ -92,8 +92,8 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
   }
   // However many there are of them: all chunks of a slice are combined alike.
   const int chunks = entry->pipelined
-                         ? runtime::chunks_of(total * size_of(options.dtype),
-                                              runtime::default_chunk_bytes(options.collective, algorithm, ranks))
+                         ? internal::chunks_of(total * size_of(options.dtype),
+                                               internal::default_chunk_bytes(options.collective, algorithm, ranks))
                          : 1;
   const Layout layout = Layout::of(ranks);
   const auto schedules = build_all(*entry, layout, {.root = options.root, .chunks = chunks});
@@ -103,7 +103,7 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
                 fmt::format("the schedules of {} by {} for {} ranks are refuted: {}", to_string(options.collective),
                             to_string(algorithm), ranks, proof.reason));
   }
-  return {runtime::partition_for(schedules.front(), options.dtype, total), proof.slices};
+  return {internal::partition_for(schedules.front(), options.dtype, total), proof.slices};
 }
 
 std::uint64_t Expectation::count_wrong(const std::byte* out, std::size_t count, int rank, const CombiningOrder& order) {
@@ -181,4 +181,4 @@ std::uint64_t digest(const void* bytes, std::size_t size) {
   return word;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -12,7 +12,7 @@
 #include "schedule/verify.h"
 #include "tutti/types.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Inputs repeat after this many elements: a prime, so that a misplaced chunk never meets the numbers of its right
 // place. It bounds what a check costs: the result of each combining order is worked out for one period only.
@@ -59,4 +59,4 @@ class Expectation {
 // The first 64 bits of the SHA-256 of bytes[0, size).
 std::uint64_t digest(const void* bytes, std::size_t size);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -20,7 +20,7 @@
 #include "tutti/error.h"
 #include "tutti/settings.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr std::size_t kUnlimited = Findings::kUnlimited;
@@ -65,8 +65,8 @@ void look_at_limits(Findings& found) {
 
 std::vector<Address> addresses() {
   std::vector<Address> all;
-  const runtime::Endpoint outward = runtime::outward();
-  for (const runtime::Interface& each : runtime::interfaces())
+  const internal::Endpoint outward = internal::outward();
+  for (const internal::Interface& each : internal::interfaces())
     all.push_back(
         {each.name, each.endpoint.address(), !outward.is_loopback() && each.endpoint.address() == outward.address()});
   std::ranges::stable_sort(all, {}, &Address::interface);
@@ -88,7 +88,7 @@ const char* link_layer(const verbs::Port& port) { return port.is_ethernet ? "Eth
 
 std::string to_text(const verbs::Port& port, const std::string& word, bool is_used) {
   std::string text = fmt::format("  {} {} port {}: {}\n", is_used ? '*' : ' ', port.device, port.number, word);
-  if (!port.trouble.empty()) return text;
+  if (!port.error_text.empty()) return text;
   text += fmt::format("      {}, {}, MTU {}, {} Gbit/s{}\n", link_layer(port), port.state, port.mtu_bytes, port.gbits,
                       port.node < 0 ? "" : fmt::format(", memory node {}", port.node));
   for (const verbs::Gid& gid : port.gids)
@@ -195,15 +195,15 @@ Findings look_around() {
   found.addresses = addresses();
   found.has_libibverbs = verbs::has_libibverbs();
   found.ports = verbs::find_ports();
-  verbs::Wish wish;
+  verbs::PortRequest request;
   try {  // an environment that a job would refuse is something to report
     const Settings settings = Settings::from_env();
     found.transport = settings.transport;
-    wish = verbs::Wish::parse(settings.verbs_device, settings.verbs_gid);
+    request = verbs::PortRequest::parse(settings.verbs_device, settings.verbs_gid);
   } catch (const Error& error) {
-    found.trouble = error.what();
+    found.error_text = error.what();
   }
-  found.choice = verbs::choose(found.ports, wish, found.node);
+  found.choice = verbs::choose(found.ports, request, found.node);
   found.gpus = find_gpus();
   look_at_limits(found);
   return found;
@@ -221,7 +221,7 @@ std::string to_text(const Findings& found) {
   if (found.node >= 0) text += fmt::format(", bound near memory node {}", found.node);
   text += "\nshared memory: yes\n";
   text += network_text(found) + rdma_text(found) + gpus_text(found.gpus) + limits_text(found);
-  if (!found.trouble.empty()) text += fmt::format("environment: {}\n", found.trouble);
+  if (!found.error_text.empty()) text += fmt::format("environment: {}\n", found.error_text);
   return text + transports_text(found);
 }
 
@@ -251,7 +251,7 @@ std::string to_json(const Findings& found) {
         {"block_bytes", verbs::kBlockBytes},
         {"open_files", number_or_null(found.open_files)},
         {"most_open_files", number_or_null(found.most_open_files)}}},
-      {"environment", found.trouble},
+      {"environment", found.error_text},
       {"one_host", on_one_host(found)},
       {"between_hosts", between_hosts(found)}};
   return object.dump() + "\n";
@@ -265,4 +265,4 @@ Subcommand add_doctor(CLI::App& app) {
   return {parser, [json] { return run_doctor(*json); }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

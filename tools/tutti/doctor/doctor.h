@@ -10,7 +10,7 @@
 #include "doctor/gpus.h"
 #include "transport/verbs/ports.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct Address {
   std::string interface, text;
@@ -38,7 +38,7 @@ struct Findings {
   std::size_t open_files = kUnlimited, most_open_files = kUnlimited;
 
   std::string transport = "auto";  // TUTTI_TRANSPORT
-  std::string trouble;             // what is wrong with the environment; empty if nothing is
+  std::string error_text;          // what is wrong with the environment; empty if nothing is
 };
 
 Findings look_around();
@@ -48,4 +48,4 @@ std::string to_text(const Findings& findings);
 // "one_host" and "between_hosts". null is no limit, or none.
 std::string to_json(const Findings& findings);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -8,29 +8,29 @@
 
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using nlohmann::ordered_json;
 using topology::Attachment;
-using topology::Meeting;
+using topology::Proximity;
 
-const char* name_of(Meeting meeting) {
-  switch (meeting) {
-    case Meeting::pci_switch: return "pci_switch";
-    case Meeting::root_complex: return "root_complex";
-    case Meeting::part: return "part";
-    case Meeting::machine: return "machine";
+const char* name_of(Proximity proximity) {
+  switch (proximity) {
+    case Proximity::pci_switch: return "pci_switch";
+    case Proximity::root_complex: return "root_complex";
+    case Proximity::part: return "part";
+    case Proximity::machine: return "machine";
   }
   return "";
 }
 
-const char* words_for(Meeting meeting) {
-  switch (meeting) {
-    case Meeting::pci_switch: return "behind the same PCIe switch";
-    case Meeting::root_complex: return "at the same root complex";
-    case Meeting::part: return "in the same package";
-    case Meeting::machine: return "across the machine";
+const char* words_for(Proximity proximity) {
+  switch (proximity) {
+    case Proximity::pci_switch: return "behind the same PCIe switch";
+    case Proximity::root_complex: return "at the same root complex";
+    case Proximity::part: return "in the same package";
+    case Proximity::machine: return "across the machine";
   }
   return "";
 }
@@ -42,7 +42,7 @@ std::string place_text(const std::optional<Attachment>& place) {
   if (place->package) text += fmt::format("package {}, ", *place->package);
   if (place->link_gbs > 0) text += fmt::format("PCIe link at {:.1f} GB/s now, ", place->link_gbs);
   if (place->nearest.empty()) return text + "no network device";
-  return text + fmt::format("nearest network: {} ({})", fmt::join(place->nearest, ", "), words_for(place->meeting));
+  return text + fmt::format("nearest network: {} ({})", fmt::join(place->nearest, ", "), words_for(place->proximity));
 }
 
 std::string to_text(const Gpu& gpu) {
@@ -86,7 +86,7 @@ ordered_json json_of(const Gpu& gpu) {
       {"package", of_place(&Attachment::package)},
       {"pcie_gbs", gpu.place && gpu.place->link_gbs > 0 ? ordered_json(gpu.place->link_gbs) : ordered_json(nullptr)},
       {"nearest", gpu.place ? gpu.place->nearest : std::vector<std::string>()},
-      {"nearest_by", is_near ? ordered_json(name_of(gpu.place->meeting)) : ordered_json(nullptr)}};
+      {"nearest_by", is_near ? ordered_json(name_of(gpu.place->proximity)) : ordered_json(nullptr)}};
 }
 
 // Nothing where hwloc fails: that costs the words about where the GPUs hang, and no more.
@@ -141,4 +141,4 @@ ordered_json gpus_json(const Gpus& gpus) {
           {"links", links}};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -11,7 +11,7 @@
 #include "cuda/links.h"
 #include "topology/machine.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct Gpu {
   cuda::Device device;
@@ -37,4 +37,4 @@ std::string gpus_text(const Gpus& gpus);
 // null is what is not there, or not known: the rank of a link that is not direct, a node where there is but one.
 nlohmann::ordered_json gpus_json(const Gpus& gpus);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw std::runtime_error("--device cuda: " + why); }
@@ -55,4 +55,4 @@ void require_gpu_of_children() {
   if (status != 0) refuse("the process that looked for a GPU did not survive it");
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

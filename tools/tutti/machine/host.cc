@@ -12,14 +12,14 @@
 #include "topology/machine.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using topology::Machine;
 using topology::Processors;
 
 constexpr long kNone = std::numeric_limits<long>::max();
-constexpr long kMostRanks = 65536;        // a root is 16 bits in a call's tag
+constexpr long kMaxRanks = 65536;         // a root is 16 bits in a call's tag
 constexpr long kTasksPerRank = 2;         // the program and the library's control thread
 constexpr long kKilobytesPerRank = 4096;  // the private memory of the smallest program that has joined a job
 
@@ -52,7 +52,7 @@ struct Room {
 };
 
 Room room_for_ranks() {
-  Room room{kMostRanks, "the most that a communicator can have"};
+  Room room{kMaxRanks, "the most that a communicator can have"};
   const auto at_most = [&room](long ranks, const char* limit) {
     if (ranks < room.ranks) room = {ranks, limit};
   };
@@ -98,4 +98,4 @@ bool has_core_for_each(int ranks) try {
   return false;  // without hwloc's help the system places them
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -5,7 +5,7 @@
 
 #include "topology/processors.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Throws UsageError, with the limit that says so, when this host has no room for so many ranks; or when they are none.
 void require_room(long ranks);
@@ -21,4 +21,4 @@ std::vector<topology::Processors> places_for(int ranks);
 // and nobody has restricted this process to a part of what its container has, perhaps for another job to have the rest.
 bool has_core_for_each(int ranks);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -6,7 +6,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 std::string objection_to(const AlgorithmEntry& entry, const Question& question) {
   const int leaves = question.layout.leaves();
@@ -24,7 +24,7 @@ Cost price_of(const AlgorithmEntry& entry, int chunks, const Question& question,
   return price(schedules, Layout::of(question.layout.ranks()), count, element, accumulation, links);
 }
 
-std::vector<Candidate> candidates(const Question& question, const runtime::Chooser& chooser, const CostModel& model) {
+std::vector<Candidate> candidates(const Question& question, const internal::Chooser& chooser, const CostModel& model) {
   std::vector<Candidate> all;
   for (const AlgorithmEntry& entry : catalogue()) {
     if (entry.collective != question.collective) continue;
@@ -43,4 +43,4 @@ std::vector<Candidate> candidates(const Question& question, const runtime::Choos
   return all;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

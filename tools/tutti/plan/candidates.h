@@ -11,7 +11,7 @@
 #include "schedule/layout.h"
 #include "selection/choose.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // A call of float32, and who makes it.
 struct Question {
@@ -38,6 +38,6 @@ Cost price_of(const AlgorithmEntry& entry, int chunks, const Question& question,
 
 // All of the catalogue that are for the collective, with the chunks that the chooser gives them; the cheapest first,
 // those that are not allowed last.
-std::vector<Candidate> candidates(const Question& question, const runtime::Chooser& chooser, const CostModel& model);
+std::vector<Candidate> candidates(const Question& question, const internal::Chooser& chooser, const CostModel& model);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

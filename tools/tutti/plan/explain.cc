@@ -7,13 +7,13 @@
 
 #include "selection/choose_text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-using runtime::ChoiceTable;
-using runtime::Chooser;
-using runtime::Rule;
-using runtime::size_text;
+using internal::ChoiceTable;
+using internal::Chooser;
+using internal::Rule;
+using internal::size_text;
 
 // The built-in table stands behind every other.
 std::string source_of(const Rule& rule, const ChoiceTable& table, const std::string& name) {
@@ -40,10 +40,10 @@ std::string explain(const Question& question, const ChoiceTable& table, const st
   const Algorithm chosen = chooser.choose(question.collective, question.bytes, question.order);
   std::string text = fmt::format("# {} of {} bytes of float32, {} ranks on {} host{}, order {}; {}, hash {:016x}\n",
                                  to_string(question.collective), question.bytes, ranks, hosts, hosts == 1 ? "" : "s",
-                                 to_string(question.order), name, runtime::hash_of(table));
+                                 to_string(question.order), name, internal::hash_of(table));
   text += fmt::format("{}, by {}:\n  {}\n\n", to_string(chosen),
                       rule == nullptr ? "no rule" : source_of(*rule, table, name),
-                      rule == nullptr ? "" : runtime::to_text(*rule));
+                      rule == nullptr ? "" : internal::to_text(*rule));
   if (table.model == CostModel{})
     text +=
         "# predicted with parameters that nobody measured here: who comes before whom may hold, the figures do not\n";
@@ -84,9 +84,9 @@ std::string explain_json(const Question& question, const ChoiceTable& table) {
       {"hosts", question.layout.hosts()},
       {"bytes", question.bytes},
       {"chosen", to_string(chooser.choose(question.collective, question.bytes, question.order))},
-      {"rule", rule == nullptr ? "" : runtime::to_text(*rule)},
-      {"table", fmt::format("{:016x}", runtime::hash_of(table))}};
+      {"rule", rule == nullptr ? "" : internal::to_text(*rule)},
+      {"table", fmt::format("{:016x}", internal::hash_of(table))}};
   return text + last.dump() + "\n";
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -6,12 +6,12 @@
 #include "plan/candidates.h"
 #include "selection/choose.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // In words. name: of the table, for people.
-std::string explain(const Question& question, const runtime::ChoiceTable& table, const std::string& name);
+std::string explain(const Question& question, const internal::ChoiceTable& table, const std::string& name);
 
 // One JSON object a line: every algorithm, then the choice.
-std::string explain_json(const Question& question, const runtime::ChoiceTable& table);
+std::string explain_json(const Question& question, const internal::ChoiceTable& table);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

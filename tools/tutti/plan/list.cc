@@ -6,7 +6,7 @@
 
 #include "collectives/catalogue.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr const char* kRow = "{:<14} {:<18} {:<9} {:<6} {:<9} {:<17} {:<16} {}\n";
@@ -50,4 +50,4 @@ std::string list_algorithms_json(std::optional<Collective> collective) {
   return text;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -24,10 +24,10 @@
 #include "selection/choose_text.h"
 #include "tutti/settings.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-constexpr int kMostPlannedRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
+constexpr int kMaxPlannedRanks = 512;  // n schedules of some n steps each: beyond, a plan is no longer for people
 constexpr const char* kLegend =
     "the table says whose data each rank holds: 0-2 stands for the inputs of 0, 1 and 2, combined";
 
@@ -76,10 +76,10 @@ const AlgorithmEntry& find_entry(const PlanOptions& options) {
 }
 
 // The table of --table or TUTTI_TABLE, and its name.
-std::pair<runtime::ChoiceTable, std::string> table_of(const PlanOptions& options) {
+std::pair<internal::ChoiceTable, std::string> table_of(const PlanOptions& options) {
   const std::string path = options.table_file.empty() ? Settings::from_env().table : options.table_file;
-  if (path.empty()) return {runtime::ChoiceTable::built_in(), "the built-in table"};
-  return {runtime::parse_table(runtime::read_table_file(path), path), path};
+  if (path.empty()) return {internal::ChoiceTable::built_in(), "the built-in table"};
+  return {internal::parse_table(internal::read_table_file(path), path), path};
 }
 
 // Consecutive ranks share a host where only the number of hosts is given, and hosts are as even as can be.
@@ -102,8 +102,8 @@ Layout layout_of(const PlanOptions& options) {
   if (!options.leaves.empty()) ranks = static_cast<int>(options.leaves.size());
   if (options.hosts.size() > 1 && static_cast<int>(options.hosts.size()) != ranks)
     throw UsageError(fmt::format("--hosts says where {} ranks are, --leaves has {}", options.hosts.size(), ranks));
-  if (ranks > kMostPlannedRanks)
-    throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMostPlannedRanks));
+  if (ranks > kMaxPlannedRanks)
+    throw UsageError(fmt::format("{} ranks are more than the {} of a plan", ranks, kMaxPlannedRanks));
   Layout layout = Layout::of(ranks);
   layout.host = hosts_by_rank(options, ranks);
   for (std::size_t rank = 0; rank < options.leaves.size(); ++rank)
@@ -303,7 +303,7 @@ Subcommand add_plan(CLI::App& app) {
       ->add_option("--hosts", options->hosts,
                    "how many hosts of consecutive ranks; or each rank's host, instead of -n: 0,0,1,1")
       ->delimiter(',')
-      ->check(whole_number(0, kMostPlannedRanks));
+      ->check(whole_number(0, kMaxPlannedRanks));
   parser->add_option("--rank", options->rank, "print this rank's schedule alone")->check(whole_number(0));
   parser
       ->add_option("--bytes", options->bytes,
@@ -323,4 +323,4 @@ Subcommand add_plan(CLI::App& app) {
   return {parser, [options] { return run_plan(*options); }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -8,7 +8,7 @@
 #include "collectives/catalogue.h"
 #include "schedule/proof.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct CallProof {
   Proof proof;
@@ -20,4 +20,4 @@ struct CallProof {
 CallProof prove_call(const AlgorithmEntry& entry, const Layout& layout, const Goal& goal,
                      std::span<const Schedule> schedules, int chunks, std::uint64_t bytes);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

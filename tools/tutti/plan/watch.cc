@@ -10,7 +10,7 @@
 
 #include "schedule/claimed_messages.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr std::size_t kLineWidth = 110;
@@ -256,4 +256,4 @@ std::string watch(std::span<const Schedule> schedules, const Layout& layout, con
   return Lockstep(schedules, layout, goal).run();
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -8,10 +8,10 @@
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Round by round: who sends what to whom, and what each rank holds of each slice afterwards: the numbers of the leaves
 // that are combined in it (or, where nothing is combined, whose data it is). The schedules must hold (verify()).
 std::string watch(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

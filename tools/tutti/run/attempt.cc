@@ -17,7 +17,7 @@
 
 #include "run/descendants.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using namespace std::chrono_literals;
@@ -254,4 +254,4 @@ void Attempt::signal_all(int signal) const {
   }
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

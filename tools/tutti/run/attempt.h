@@ -12,7 +12,7 @@
 #include "run/rank_output.h"
 #include "run/rank_reports.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // What the attempts of a guardian have in common.
 struct Guardian {
@@ -73,4 +73,4 @@ class Attempt {
   std::uint64_t read_ = 0;  // bytes of output that had been taken when `deadline_` was set
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

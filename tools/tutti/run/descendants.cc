@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
@@ -32,4 +32,4 @@ void end_descendants() {
   }
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -18,7 +18,7 @@
 #include "run/rank_output.h"
 #include "run/rank_reports.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 int signals_of(const sigset_t& awaited) {
@@ -55,4 +55,4 @@ int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaite
   return 1;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

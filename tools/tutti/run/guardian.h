@@ -9,11 +9,11 @@
 
 #include "run/job.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Runs in a process of its own, the signals `awaited` blocked: SIGCHLD and all that end a job. Starts the ranks with
 // the signal mask `mask`, watches them, and returns the exit status: 0, 1, or 2 when the system cannot execute the
 // program. Nothing that a rank does, and nobody who does not read what it writes, holds it up.
 int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaited, const sigset_t& mask);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

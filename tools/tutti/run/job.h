@@ -6,7 +6,7 @@
 
 #include "topology/processors.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 enum class Bind {
   automatic,  // core where has_core_for_each() (host.h) says so, else none
@@ -42,4 +42,4 @@ struct Plan {
 // In the pipe: this bit is set when the terminal has already sent the signal to the ranks too.
 inline constexpr unsigned char kAlreadyDelivered = 0x80;
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -22,7 +22,7 @@
 #include "run/guardian.h"
 #include "run/reserved_port.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 // The path that a shell would run for `name`. Throws UsageError when there is none.
@@ -105,7 +105,7 @@ int launch(const Job& job) {
   std::optional<ReservedPort> reserved;
   if (job.master_port == 0) reserved.emplace();
   std::string address = job.master_address;
-  if (address.empty() && runtime::has_loopback()) address = runtime::loopback().address();
+  if (address.empty() && internal::has_loopback()) address = internal::loopback().address();
   plan.master = endpoint(address, reserved ? reserved->port() : job.master_port);
   if (job.make_secret && std::getenv("TUTTI_SECRET") == nullptr && std::getenv("TUTTI_SECRET_FILE") == nullptr) {
     plan.secret = random_hex(256);
@@ -153,4 +153,4 @@ std::optional<int> launch_self(const std::string& name, std::optional<int> ranks
   return launch(job);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 
 #include "run/job.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Blocks until every rank has ended. Returns 0 when all ended with status 0 and none reported that it ended badly
 // (src/control/launcher.h), else 1, after saying on stderr which rank failed and how. When one fails the others get a
@@ -30,4 +30,4 @@ int launch(const Job& job);
 bool is_launcher(std::optional<int> ranks);
 std::optional<int> launch_self(const std::string& name, std::optional<int> ranks, Bind bind = Bind::automatic);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -12,15 +12,15 @@
 #include <system_error>
 #include <thread>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-constexpr std::size_t kMostAtOnce = 16384;  // so that written() tells a slow reader from none
+constexpr std::size_t kMaxAtOnce = 16384;  // so that written() tells a slow reader from none
 
 // As write(), but waits where another process has made the file non-blocking.
 ssize_t write_some(int fd, std::string_view text) {
   while (true) {
-    const ssize_t count = write(fd, text.data(), std::min(text.size(), kMostAtOnce));
+    const ssize_t count = write(fd, text.data(), std::min(text.size(), kMaxAtOnce));
     if (count >= 0) return count;
     if (errno == EAGAIN) {
       pollfd room{fd, POLLOUT, 0};
@@ -128,4 +128,4 @@ void OutputWriter::heed() {
   eventfd_read(state_->event, &count);
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

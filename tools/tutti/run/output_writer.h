@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 class OutputWriter {
  public:
@@ -40,4 +40,4 @@ class OutputWriter {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,13 +10,13 @@
 #include <cstring>
 #include <utility>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLongestLine = 65536;
-constexpr std::size_t kMostWaiting = 4 * kLongestLine;  // of a target, before the ranks have to wait
+constexpr std::size_t kMaxWaiting = 4 * kLongestLine;  // of a target, before the ranks have to wait
 constexpr auto kSilence = 100ms;
 
 bool are_one_file(int a, int b) {
@@ -60,7 +60,7 @@ void RankOutput::await(std::vector<pollfd>& fds, int& timeout_ms) const {
   const auto now = Clock::now();
   for (const auto& target : targets_) fds.push_back({target->writer.event(), POLLIN, 0});
   for (const Stream& stream : streams_) {
-    const bool has_room = stream.target->writer.waiting() < kMostWaiting;
+    const bool has_room = stream.target->writer.waiting() < kMaxWaiting;
     fds.push_back({has_room ? stream.fd : -1, POLLIN, 0});
     if (stream.line.empty() || !has_room) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(stream.last + kSilence - now);
@@ -74,7 +74,7 @@ void RankOutput::forward(std::span<const pollfd> polled) {
   const auto now = Clock::now();
   std::erase_if(streams_, [&](Stream& stream) {
     const bool ready = at++->revents != 0;
-    if (stream.target->writer.waiting() >= kMostWaiting) return false;
+    if (stream.target->writer.waiting() >= kMaxWaiting) return false;
     if (ready && !read_from(stream)) {
       finish(stream);
       return true;
@@ -181,4 +181,4 @@ void RankOutput::drop() {
   streams_.clear();
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -22,7 +22,7 @@
 
 #include "run/output_writer.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 class RankOutput {
  public:
@@ -82,4 +82,4 @@ class RankOutput {
   bool failed_ = false;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

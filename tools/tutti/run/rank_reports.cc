@@ -14,11 +14,10 @@
 
 #include "control/launcher.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-constexpr int kMostReportsAtOnce =
-    4096;  // more than a queue holds: who sends without end does not hold up the guardian
+constexpr int kMaxReportsAtOnce = 4096;  // more than a queue holds: who sends without end does not hold up the guardian
 
 // Of "rank 3: words".
 std::optional<RankReports::Report> parse(std::string_view text) {
@@ -68,8 +67,8 @@ RankReports::~RankReports() {
 
 std::vector<RankReports::Report> RankReports::take() const {
   std::vector<Report> reports;
-  for (int i = 0; i < kMostReportsAtOnce; ++i) {
-    char text[runtime::kMostReportBytes];
+  for (int i = 0; i < kMaxReportsAtOnce; ++i) {
+    char text[internal::kMaxReportBytes];
     alignas(cmsghdr) char about[CMSG_SPACE(sizeof(ucred))];
     iovec piece{text, sizeof text};
     msghdr message{};
@@ -85,4 +84,4 @@ std::vector<RankReports::Report> RankReports::take() const {
   return reports;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // A datagram socket of this process. The kernel says of each datagram which user sent it; those of other users are
 // dropped.
@@ -29,4 +29,4 @@ class RankReports {
   int fd_;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

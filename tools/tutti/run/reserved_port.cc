@@ -8,19 +8,19 @@
 
 #include "base/descriptor.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // Where there is no loopback, a port of no address in particular: the local socket at which the ranks meet is named
 // after it.
 ReservedPort::ReservedPort() {
-  const auto at = runtime::has_loopback() ? runtime::loopback() : *runtime::Endpoint::parse("0.0.0.0", 0);
-  socket_ = runtime::Socket(above_standard(socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  const auto at = internal::has_loopback() ? internal::loopback() : *internal::Endpoint::parse("0.0.0.0", 0);
+  socket_ = internal::Socket(above_standard(socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)));
   const int yes = 1;
   setsockopt(socket_.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (bind(socket_.fd(), at.data(), at.bytes()) != 0) {
     throw std::runtime_error(fmt::format("no port of {} is free: {}", at.address(), system_words(errno)));
   }
-  port_ = runtime::own_end(socket_.fd()).port();
+  port_ = internal::own_end(socket_.fd()).port();
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

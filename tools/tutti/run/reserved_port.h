@@ -3,7 +3,7 @@
 
 #include "net/socket.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // A port of the loopback that no one else gets as long as this lives. Rank 0 can still listen on it: it, too, sets
 // SO_REUSEADDR, and the reservation only binds and never listens.
@@ -13,8 +13,8 @@ class ReservedPort {
   int port() const { return port_; }
 
  private:
-  runtime::Socket socket_;
+  internal::Socket socket_;
   int port_ = 0;
 };
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

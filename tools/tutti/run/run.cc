@@ -9,12 +9,12 @@
 #include "net/network.h"
 #include "run/launch.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr int kDefaultPort = 29500;  // torchrun's
-constexpr int kMostPort = 65535;
-constexpr int kMostRanks = 65536;
+constexpr int kMaxPort = 65535;
+constexpr int kMaxRanks = 65536;
 
 struct Options {
   int ranks = 1;
@@ -39,7 +39,7 @@ int run_job(const Options& options, std::vector<std::string> program) {
   if (!options.bind.empty()) job.bind = options.bind == "core" ? Bind::core : Bind::none;
   job.tag = options.tag;
   job.max_restarts = options.max_restarts;
-  job.master_address = runtime::without_brackets(options.master_address);
+  job.master_address = internal::without_brackets(options.master_address);
   if (options.nodes > 1) {
     if (options.node_rank >= options.nodes) {
       throw UsageError(
@@ -49,8 +49,8 @@ int run_job(const Options& options, std::vector<std::string> program) {
       throw UsageError("several nodes need --master-addr: the address of node 0, as the others reach it");
     }
     const long size = static_cast<long>(options.ranks) * options.nodes;
-    if (size > kMostRanks) {
-      throw UsageError(fmt::format("{} ranks are more than the {} that a job can have", size, kMostRanks));
+    if (size > kMaxRanks) {
+      throw UsageError(fmt::format("{} ranks are more than the {} that a job can have", size, kMaxRanks));
     }
     job.first_rank = options.node_rank * options.ranks;
     job.size = static_cast<int>(size);
@@ -66,11 +66,11 @@ Subcommand add_run(CLI::App& app) {
   CLI::App* run = app.add_subcommand("run", "Start the ranks of a job on this host");
   auto options = std::make_shared<Options>();
   run->add_option("-n,--nproc-per-node", options->ranks, "ranks on this host")->check(whole_number(1));
-  run->add_option("--nnodes", options->nodes, "hosts of the job")->check(whole_number(1, kMostRanks));
+  run->add_option("--nnodes", options->nodes, "hosts of the job")->check(whole_number(1, kMaxRanks));
   run->add_option("--node-rank", options->node_rank, "this host's number, from 0")->check(whole_number(0));
   run->add_option("--master-addr", options->master_address, "address of host 0; needed for several hosts");
   run->add_option("--master-port", options->master_port, "port of rank 0; 0: a free one (29500 for several hosts)")
-      ->check(whole_number(0, kMostPort));
+      ->check(whole_number(0, kMaxPort));
   run->add_option("--max-restarts", options->max_restarts, "start all ranks again this many times after a failure")
       ->check(whole_number(0));
   run->add_option(
@@ -88,4 +88,4 @@ Subcommand add_run(CLI::App& app) {
   return {run, [options, run] { return run_job(*options, run->remaining()); }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -16,7 +16,7 @@
 #include "trainer/cuda/gpu.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using trainer::Progress;
@@ -149,4 +149,4 @@ Subcommand add_train(CLI::App& app) {
           }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "plan/candidates.h"
 #include "selection/choose_text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr double kSampleUs = 3000;
@@ -51,9 +51,9 @@ class Subject {
   std::size_t count_, calls_;
 };
 
-std::vector<Check> subjects(const runtime::ChoiceTable& table, int ranks, const std::string& transport,
+std::vector<Check> subjects(const internal::ChoiceTable& table, int ranks, const std::string& transport,
                             const std::vector<std::size_t>& sizes) {
-  const runtime::Chooser chooser(table, ranks, transport == "tcp" ? ranks : 1);
+  const internal::Chooser chooser(table, ranks, transport == "tcp" ? ranks : 1);
   std::vector<Check> checks;
   for (const AlgorithmEntry& entry : catalogue()) {
     if (!entry.canonical && ranks > 2) continue;
@@ -90,7 +90,7 @@ double predict(const AlgorithmEntry& entry, int ranks, std::size_t bytes, int ch
 std::vector<Check> check_predictions(Communicator& world, const std::string& transport,
                                      const std::vector<std::size_t>& sizes, int rounds,
                                      const std::function<void(int)>& tell) {
-  const auto table = runtime::parse_table(world.table(), "the table");
+  const auto table = internal::parse_table(world.table(), "the table");
   std::vector<Check> checks = subjects(table, world.size(), transport, sizes);
   const std::size_t room = std::ranges::max(sizes);
   BenchMemory in(world, room, false), out(world, room, false);
@@ -109,4 +109,4 @@ std::vector<Check> check_predictions(Communicator& world, const std::string& tra
   return checks;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

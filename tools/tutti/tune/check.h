@@ -10,7 +10,7 @@
 #include "selection/choose.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct Check {
   const AlgorithmEntry* entry;
@@ -34,4 +34,4 @@ double median_error(const std::vector<Check>& checks);
 double predict(const AlgorithmEntry& entry, int ranks, std::size_t bytes, int chunks, const CostModel& model,
                const std::string& transport);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -11,7 +11,7 @@
 #include "reduce/reduce.h"
 #include "selection/choose_text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
@@ -62,7 +62,7 @@ double in_three_digits(double us) {
 }
 
 std::string probe_table() {
-  using namespace runtime;
+  using namespace internal;
   ChoiceTable table;
   for (const Size& size : kSizes)
     table.rules.push_back({.collective = Collective::broadcast,
@@ -82,10 +82,10 @@ LinkProbe::LinkProbe(Communicator& pair)
 }
 
 void LinkProbe::round() {
-  constexpr std::size_t kMostCalls = 1000;
+  constexpr std::size_t kMaxCalls = 1000;
   for (std::size_t i = 0; i < kSizes.size(); ++i) {
-    const double us = ping_pong(pair_, memory_.data(), kSizes[i].bytes, Algorithm::binomial_tree, kMostCalls);
-    const double stream = ping_pong(pair_, memory_.data(), kSizes[i].stream_bytes, Algorithm::chain, kMostCalls / 10);
+    const double us = ping_pong(pair_, memory_.data(), kSizes[i].bytes, Algorithm::binomial_tree, kMaxCalls);
+    const double stream = ping_pong(pair_, memory_.data(), kSizes[i].stream_bytes, Algorithm::chain, kMaxCalls / 10);
     one_[i].push_back(us);
     more_[i].push_back((stream - us) / (kSizes[i].pieces - 1));
   }
@@ -141,4 +141,4 @@ double sample_barrier(Communicator& world) {
   return (now_us() - start) / kCalls;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

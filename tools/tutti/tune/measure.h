@@ -14,7 +14,7 @@
 #include "schedule/cost.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // The table that communicators must have which are measured: it cuts as these measurements need it.
 std::string probe_table();
@@ -51,4 +51,4 @@ double sample_barrier(Communicator& world);
 // us with three digits that count: there is more noise than that.
 double in_three_digits(double us);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,13 +7,13 @@
 #include "plan/candidates.h"
 #include "tutti/error.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-using runtime::HostCount;
-using runtime::Rule;
+using internal::HostCount;
+using internal::Rule;
 
-constexpr std::size_t kLeastBytes = 8, kMostTunedBytes = 32 << 20, kFactor = 4;
+constexpr std::size_t kMinBytes = 8, kMaxTunedBytes = 32 << 20, kFactor = 4;
 constexpr std::size_t kChunks[] = {0, 16 << 10, 1 << 20};  // first the default
 // What predictions are not sure of: for less, the choice of the built-in table stays, or that of the smaller size.
 constexpr double kWorthIt = 0.85, kWorthAnotherRule = 0.95;
@@ -34,7 +34,7 @@ class Market {
   Market(const Question& question, const CostModel& model)
       : question_(question),
         model_(model),
-        built_in_(runtime::ChoiceTable::built_in(), question.layout.ranks(), question.layout.hosts()) {}
+        built_in_(internal::ChoiceTable::built_in(), question.layout.ranks(), question.layout.hosts()) {}
 
   // All that the algorithms can offer at a size, whatever order they keep.
   std::vector<Choice> offers(std::size_t bytes) {
@@ -43,10 +43,10 @@ class Market {
       if (entry.collective != question_.collective) continue;
       std::set<int> seen;
       for (const std::size_t chunk_bytes : kChunks) {
-        const std::size_t piece =
-            chunk_bytes > 0 ? chunk_bytes
-                            : runtime::default_chunk_bytes(entry.collective, entry.algorithm, question_.layout.ranks());
-        const int chunks = entry.pipelined ? runtime::chunks_of(bytes, piece) : 1;
+        const std::size_t piece = chunk_bytes > 0 ? chunk_bytes
+                                                  : internal::default_chunk_bytes(entry.collective, entry.algorithm,
+                                                                                  question_.layout.ranks());
+        const int chunks = entry.pipelined ? internal::chunks_of(bytes, piece) : 1;
         if (!seen.insert(chunks).second) continue;
         const auto& schedules = schedules_of(entry, chunks);
         if (schedules.empty()) break;  // not for such a layout
@@ -86,7 +86,7 @@ class Market {
 
   const Question& question_;
   const CostModel& model_;
-  const runtime::Chooser built_in_;
+  const internal::Chooser built_in_;
   std::map<std::pair<const AlgorithmEntry*, int>, std::vector<Schedule>> schedules_;
 };
 
@@ -106,7 +106,7 @@ std::vector<Step> steps_for(const Question& question, const CostModel& model) {
   Market market(question, model);
   std::vector<Step> steps;
   const bool sized = question.collective != Collective::barrier;
-  for (std::size_t bytes = sized ? kLeastBytes : 0; bytes <= kMostTunedBytes; bytes *= kFactor) {
+  for (std::size_t bytes = sized ? kMinBytes : 0; bytes <= kMaxTunedBytes; bytes *= kFactor) {
     const std::vector<Choice> all = market.offers(bytes);
     const Step before = steps.empty() ? Step{} : steps.back();
     Step step{bytes, market.best_of(all, bytes, Order::canonical, before.canonical),
@@ -125,7 +125,7 @@ std::vector<Rule> rules_of(const std::vector<Step>& steps, Collective collective
     const Step& step = steps[i];
     const bool last = i + 1 == steps.size();
     if (step.canonical.algorithm == Algorithm::automatic || (!last && steps[i + 1].same(step))) continue;
-    const std::size_t bytes = last ? runtime::kAnyBytes : step.bytes * 2;
+    const std::size_t bytes = last ? internal::kAnyBytes : step.bytes * 2;
     if (!(step.any == step.canonical))
       rules.push_back(rule_of(collective, hosts, max_ranks, bytes, Order::any, step.any));
     rules.push_back(rule_of(collective, hosts, max_ranks, bytes, Order::canonical, step.canonical));
@@ -155,7 +155,7 @@ std::vector<Rule> make_rules(const CostModel& model, HostCount hosts, const Grid
         for (int rank = 0; rank < ranks; ++rank)
           question.layout.host[static_cast<std::size_t>(rank)] = rank / grid.ranks_per_host;
       // Any order is the canonical one to two ranks, but to no more.
-      const int bound = ranks == grid.ranks.back() && ranks > 2 ? runtime::kAnyRanks : ranks;
+      const int bound = ranks == grid.ranks.back() && ranks > 2 ? internal::kAnyRanks : ranks;
       auto rules = rules_of(steps_for(question, model), collective, hosts, bound);
       if (!by_ranks.empty() && alike(by_ranks.back(), rules)) by_ranks.pop_back();
       by_ranks.push_back(std::move(rules));
@@ -165,4 +165,4 @@ std::vector<Rule> make_rules(const CostModel& model, HostCount hosts, const Grid
   return all;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -6,7 +6,7 @@
 
 #include "selection/choose.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 struct Grid {
   std::vector<int> ranks{2, 3, 4, 8, 16, 32};  // ascending; the last stands for all beyond
@@ -14,6 +14,6 @@ struct Grid {
 };
 
 // hosts: one or several.
-std::vector<runtime::Rule> make_rules(const CostModel& model, runtime::HostCount hosts, const Grid& grid);
+std::vector<internal::Rule> make_rules(const CostModel& model, internal::HostCount hosts, const Grid& grid);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

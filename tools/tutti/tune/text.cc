@@ -10,7 +10,7 @@
 #include "bench/limit.h"
 #include "selection/choose_text.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 const std::pair<std::string_view, std::string_view> kSections[] = {
@@ -38,8 +38,8 @@ std::pair<double, double> common_factor(const std::vector<Check>& checks, const 
 
 }  // namespace
 
-std::string annotated(const runtime::ChoiceTable& table, const std::vector<std::string>& header) {
-  std::istringstream lines(runtime::to_text(table));
+std::string annotated(const internal::ChoiceTable& table, const std::vector<std::string>& header) {
+  std::istringstream lines(internal::to_text(table));
   std::string line, text, section;
   std::getline(lines, line);
   text = line + "\n";
@@ -63,7 +63,7 @@ std::string check_text(const std::vector<Check>& checks, int ranks) {
   for (const Check& check : checks)
     text += fmt::format("# {} {:<14} {:<18} {:<4} {:>8} {:>13.2f} {:>12.2f} {:>7.2f}\n", check.chosen ? '*' : ' ',
                         to_string(check.entry->collective), to_string(check.entry->algorithm), check.transport,
-                        runtime::size_text(check.bytes), check.predicted_us, check.measured_us,
+                        internal::size_text(check.bytes), check.predicted_us, check.measured_us,
                         check.predicted_us / std::max(check.measured_us, 1e-3));
   text += fmt::format("# median relative error {:.0f} %\n", 100 * median_error(checks));
   for (const char* transport : {"shm", "tcp"}) {
@@ -93,4 +93,4 @@ std::string check_json(const std::vector<Check>& checks, int ranks) {
   return text;
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,10 +7,10 @@
 #include "selection/choose.h"
 #include "tune/check.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 
 // The table as a file, with comments that say what its parts are. header: comments of its beginning, a line each.
-std::string annotated(const runtime::ChoiceTable& table, const std::vector<std::string>& header);
+std::string annotated(const internal::ChoiceTable& table, const std::vector<std::string>& header);
 
 // The checks as lines of comments, with the median errors.
 std::string check_text(const std::vector<Check>& checks, int ranks);
@@ -18,4 +18,4 @@ std::string check_text(const std::vector<Check>& checks, int ranks);
 // One JSON object a check.
 std::string check_json(const std::vector<Check>& checks, int ranks);
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

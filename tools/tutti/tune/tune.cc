@@ -26,13 +26,13 @@
 #include "tune/text.h"
 #include "tutti/communicator.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
-using runtime::ChoiceTable;
-using runtime::HostCount;
+using internal::ChoiceTable;
+using internal::HostCount;
 
-constexpr std::uint64_t kMostBytes = 64 << 20;
+constexpr std::uint64_t kMaxBytes = 64 << 20;
 
 struct TuneOptions {
   int ranks = 4;
@@ -148,7 +148,7 @@ class Tuner {
 
   // What a barrier of crowded ranks takes beyond what their messages cost, for each time that one of them waits.
   double switch_us(double barrier_us, int ranks, const std::string& transport) const {
-    const runtime::Chooser chooser(ChoiceTable::built_in(), ranks, transport == "tcp" ? ranks : 1);
+    const internal::Chooser chooser(ChoiceTable::built_in(), ranks, transport == "tcp" ? ranks : 1);
     const AlgorithmEntry& entry =
         *find_algorithm(Collective::barrier, chooser.choose(Collective::barrier, 0, Order::canonical));
     CostModel model = table_.model;
@@ -172,7 +172,7 @@ class Tuner {
   }
 
   void check(const std::string& transport) {
-    Communicator world = join(transport, leads() ? runtime::to_text(table_) : "");
+    Communicator world = join(transport, leads() ? internal::to_text(table_) : "");
     const std::vector<std::size_t> sizes(options_.sizes.begin(), options_.sizes.end());
     const auto checks = check_predictions(world, transport, sizes, options_.rounds, [&](int round) {
       if (round % 5 == 0) tell(fmt::format("measuring every algorithm over {}, round {}", transport, round));
@@ -181,7 +181,7 @@ class Tuner {
   }
 
   void finish() const {
-    const std::string name = fmt::format("{:016x}", runtime::hash_of(table_));
+    const std::string name = fmt::format("{:016x}", internal::hash_of(table_));
     std::vector<std::string> header{
         fmt::format("By tutti tune -n {} --transport {}, hash {}.", home_.size(), options_.transport, name),
         fmt::format("Predictions missed what {} ranks measured by {:.0f} % (median).", home_.size(),
@@ -223,8 +223,8 @@ class Tuner {
 };
 
 void check(const TuneOptions& options) {
-  if (std::ranges::max(options.sizes) > kMostBytes)
-    throw UsageError(fmt::format("--sizes: {} bytes are more than {}", std::ranges::max(options.sizes), kMostBytes));
+  if (std::ranges::max(options.sizes) > kMaxBytes)
+    throw UsageError(fmt::format("--sizes: {} bytes are more than {}", std::ranges::max(options.sizes), kMaxBytes));
   if (options.out.empty()) return;
   const std::filesystem::path path(options.out);
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -272,4 +272,4 @@ Subcommand add_tune(CLI::App& app) {
   return {parser, [options] { return run(*options); }};
 }
 
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -7,14 +7,14 @@
 #include <mutex>
 #include <thread>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
-class Progress {
+class ProgressThread {
  public:
-  Progress();
-  ~Progress();  // the calls given to it are over by then
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressThread();
+  ~ProgressThread();  // the calls given to it are over by then
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
 
   // Calls `wait`, which drives a call of the communicator `owner` until it is over, and may be called by two threads.
   // What `wait` holds is let go of after that. Thread-safe.
@@ -36,4 +36,4 @@ class Progress {
   std::thread thread_;  // last
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

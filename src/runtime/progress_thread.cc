@@ -1,4 +1,4 @@
-#include "runtime/progress.h"
+#include "runtime/progress_thread.h"
 
 #include <algorithm>
 #include <exception>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace {
 
@@ -16,9 +16,9 @@ void run_quietly(const std::function<void()>& wait) try { wait(); } catch (const
 
 }  // namespace
 
-Progress::Progress() : thread_([this] { run(); }) {}
+ProgressThread::ProgressThread() : thread_([this] { run(); }) {}
 
-Progress::~Progress() {
+ProgressThread::~ProgressThread() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -27,7 +27,7 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::drive(const void* owner, std::function<void()> wait) {
+void ProgressThread::drive(const void* owner, std::function<void()> wait) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({owner, std::move(wait)});
@@ -35,7 +35,7 @@ void Progress::drive(const void* owner, std::function<void()> wait) {
   news_.notify_all();
 }
 
-void Progress::drain(const void* owner) {
+void ProgressThread::drain(const void* owner) {
   const auto is_its = [&](const Waiting& call) { return call.owner == owner; };
   std::unique_lock lock(mutex_);
   std::vector<Waiting> its;
@@ -49,7 +49,7 @@ void Progress::drain(const void* owner) {
   news_.wait(lock, [&] { return std::ranges::none_of(waiting_, is_its); });
 }
 
-void Progress::run() {
+void ProgressThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     news_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
@@ -63,4 +63,4 @@ void Progress::run() {
   }
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -10,7 +10,7 @@
 #include "tools/shell.h"
 #include "tutti/types.h"
 
-namespace tutti::tools {
+namespace tutti::internal::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -34,7 +34,7 @@ TEST(GpuTraffic, IsEachInputReadOnceAndEachOutputWrittenOnce) {
   EXPECT_EQ(traffic(Collective::broadcast, 1), (GpuTraffic{4000, 0})) << "the root";
 }
 
-TEST(BenchReduceOnPretendedGpu, GivesTheBitsOfTheCpu) {
+TEST(BenchReduceOnFakeGpu, GivesTheBitsOfTheCpu) {
   for (const DType dtype : all_dtypes()) {
     if (kBrief && dtype != DType::float32 && dtype != DType::bfloat16) continue;
     const Result run = shell(
@@ -46,14 +46,14 @@ TEST(BenchReduceOnPretendedGpu, GivesTheBitsOfTheCpu) {
     int rows = 0;
     for (std::string line; std::getline(lines, line); ++rows) {
       const auto row = nlohmann::json::parse(line);
-      EXPECT_EQ(row["gpu"], "pretended GPU 0");
+      EXPECT_EQ(row["gpu"], "fake GPU 0");
       EXPECT_EQ(row["wrong"], 0);
     }
     EXPECT_EQ(rows, 3);
   }
 }
 
-TEST(BenchOnPretendedGpu, SaysWhatDidIt) {
+TEST(BenchOnFakeGpu, SaysWhatDidIt) {
   const auto way = [](const std::string& words) {
     const Result run =
         shell("$TUTTI bench all_reduce -n 2 --device cuda --sizes 8 --iterations 1 --rounds 1 --json " + words);
@@ -68,7 +68,7 @@ TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
   for (const char* gpus : {"-1", "0"}) {
     for (const char* words : {"all_reduce -n 2", "all_reduce -n 2 --transport inproc", "barrier", "reduce"}) {
       const Result run =
-          shell(std::string("export TUTTI_PRETENDED_GPUS=") + gpus + "; $TUTTI bench " + words + " --device cuda");
+          shell(std::string("export TUTTI_FAKE_GPUS=") + gpus + "; $TUTTI bench " + words + " --device cuda");
       EXPECT_EQ(run.status, 1) << gpus << ": " << words;
       EXPECT_EQ(run.out, "");
       EXPECT_THAT(run.err, StartsWith("tutti bench: --device cuda: "));
@@ -79,14 +79,14 @@ TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
 }
 
 TEST(BenchWithoutGpu, WhatCannotBeIsRefusedAllTheSame) {
-  const Result run = shell("TUTTI_PRETENDED_GPUS=-1 $TUTTI bench all_reduce -n 2 --device cuda --symmetric");
+  const Result run = shell("TUTTI_FAKE_GPUS=-1 $TUTTI bench all_reduce -n 2 --device cuda --symmetric");
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, StartsWith("tutti bench: --symmetric is memory of the host"));
 }
 
 TEST(BenchOnSeveralGpus, ProcessesTakeThemInTurnAndThreadsShareTheFirst) {
   const std::string bench =
-      "TUTTI_PRETENDED_GPUS=2 $TUTTI bench all_reduce --device cuda --sizes 100008 --rounds 1 "
+      "TUTTI_FAKE_GPUS=2 $TUTTI bench all_reduce --device cuda --sizes 100008 --rounds 1 "
       "--iterations 1 -n 3 --transport ";
   const Result processes = shell(bench + "shm"), threads = shell(bench + "inproc");
   EXPECT_EQ(processes.status, 0) << processes.err;
@@ -97,8 +97,8 @@ TEST(BenchOnSeveralGpus, ProcessesTakeThemInTurnAndThreadsShareTheFirst) {
 }
 
 TEST(BenchOnGpuOfALauncher, ARankFindsItsOwn) {
-  const Result run = shell(
-      "TUTTI_PRETENDED_GPUS=2 $TUTTI run -n 2 $TUTTI bench broadcast --device cuda --sizes 100008 --rounds 1 --json");
+  const Result run =
+      shell("TUTTI_FAKE_GPUS=2 $TUTTI run -n 2 $TUTTI bench broadcast --device cuda --sizes 100008 --rounds 1 --json");
   EXPECT_EQ(run.status, 0) << run.err;
   const auto row = nlohmann::json::parse(run.out);
   EXPECT_EQ(row["wrong"], 0);
@@ -106,4 +106,4 @@ TEST(BenchOnGpuOfALauncher, ARankFindsItsOwn) {
 }
 
 }  // namespace
-}  // namespace tutti::tools
+}  // namespace tutti::internal::tools

@@ -2,8 +2,8 @@
 // it on the device, one kernel that reads all inputs and writes all outputs, behind the events of all the others.
 // No kernel waits for a rank. The bits are the schedule's: both combine in the canonical order.
 //
-// Device memory of other processes, mapped into this one, would come the same way: what a Guest brings is all that the
-// one who comes last needs to know.
+// Device memory of other processes, mapped into this one, would come the same way: what a Participant brings is all
+// that the one who comes last needs to know.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 #include "tutti/error.h"
 #include "types/call.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // One rank in one call. Where device is -1, its buffers lie elsewhere, and the rest but the tag counts for nothing.
-struct Guest {
+struct Participant {
   Tag tag;
   int device = -1;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Attendance
+  std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Participation
   cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
 };
 
 // More ranks than one kernel has targets meet by messages.
-inline constexpr int kMostGuests = 64;
+inline constexpr int kMaxParticipants = 64;
 
 // Shared by the ranks of one process. Thread-safe.
-class MeetingPlace {
+class DeviceRendezvous {
  public:
   enum class State : std::uint8_t {
     open,      // somebody is missing
@@ -44,11 +44,11 @@ class MeetingPlace {
   };
 
   // A rank's part in a call; leaves when it goes. Not thread-safe itself.
-  class Attendance {
+  class Participation {
    public:
-    ~Attendance();
-    Attendance(const Attendance&) = delete;
-    Attendance& operator=(const Attendance&) = delete;
+    ~Participation();
+    Participation(const Participation&) = delete;
+    Participation& operator=(const Participation&) = delete;
 
     State state() const;
     int missing() const;                   // the lowest rank that has not come; -1
@@ -60,25 +60,25 @@ class MeetingPlace {
     bool withdraw();
 
    private:
-    friend class MeetingPlace;
+    friend class DeviceRendezvous;
     struct Round;
-    Attendance(MeetingPlace& place, std::shared_ptr<Round> round);
-    MeetingPlace& place_;
+    Participation(DeviceRendezvous& rendezvous, std::shared_ptr<Round> round);
+    DeviceRendezvous& rendezvous_;
     const std::shared_ptr<Round> round_;
     std::optional<Error> refused_;
   };
 
   // Rank `rank` of `ranks` enters call `sequence` of the communicator. Throws TagMismatch (of the communicator's ranks)
   // where another has entered with another tag.
-  std::unique_ptr<Attendance> attend(std::uint64_t communicator, std::uint32_t sequence, int ranks, int rank,
-                                     const Guest& guest);
+  std::unique_ptr<Participation> enter(std::uint64_t communicator, std::uint32_t sequence, int ranks, int rank,
+                                       const Participant& participant);
 
  private:
   using Key = std::pair<std::uint64_t, std::uint32_t>;
   void leave(const Key& key);
 
   std::mutex mutex_;  // guards everything in here, rounds included
-  std::map<Key, std::shared_ptr<Attendance::Round>> rounds_;
+  std::map<Key, std::shared_ptr<Participation::Round>> rounds_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -16,7 +16,7 @@
 #include "net/handshake.h"
 #include "net/socket.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 // Takes connections in and hands over those that have shaken hands. Strangers cost nothing but a socket each for a
 // moment. When too many are still shaking hands, one is dropped: of the address that has most of them, one that has
@@ -24,24 +24,24 @@ namespace tutti::runtime {
 // speak, nor the callers from one address in the way of those from another.
 //
 // One descriptor is kept in reserve: where no other is left for a moment, callers are told so on that one.
-class Reception {
+class Acceptor {
  public:
   struct Handlers {
     std::function<void(const std::shared_ptr<Link>&)> on_link;              // its handshake says what it is for
     std::function<void(const std::string&)> on_stranger;                    // someone was turned away, and why
     std::function<void(const Handshake::Opening&, bool local)> on_no_room;  // a rank was, for want of descriptors
   };
-  Reception(boost::asio::io_context& io, Clock::duration limit, std::size_t max_pending, Handlers handlers);
+  Acceptor(boost::asio::io_context& io, Clock::duration limit, std::size_t max_pending, Handlers handlers);
 
   // Behind a local socket only processes of our own user are let in.
-  void open(Socket listener, const Handshake::Door& door);
+  void open(Socket listener, const Handshake::AcceptPolicy& policy);
   void close();
 
  private:
   struct Listener {
     boost::asio::posix::stream_descriptor descriptor;
     boost::asio::steady_timer pause;
-    Handshake::Door door;
+    Handshake::AcceptPolicy policy;
     bool local;
   };
   struct Pending {
@@ -70,4 +70,4 @@ class Reception {
   Clock::time_point last_without_descriptors_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

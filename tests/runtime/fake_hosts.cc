@@ -1,4 +1,4 @@
-#include "runtime/made_up_hosts.h"
+#include "runtime/fake_hosts.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-namespace tutti {
+namespace tutti::internal {
 namespace {
 
 using Pipe = std::array<int, 2>;
@@ -152,4 +152,4 @@ std::size_t bytes_sent_by_host() {
   throw std::runtime_error("there is no interface veth0");
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -11,25 +11,24 @@
 
 #include "transport/verbs/fabric.h"
 
-namespace tutti {
+namespace tutti::internal {
 
-class PretendedNetwork;
-std::shared_ptr<PretendedNetwork> make_pretended_network();
+class FakeNetwork;
+std::shared_ptr<FakeNetwork> make_fake_network();
 
-struct PretendedLimits {
+struct FakeLimits {
   std::size_t most_inline = 128;
   std::size_t most_in_a_write = 1 << 20;
   std::size_t most_registered = std::numeric_limits<std::size_t>::max();  // bytes: beyond, registering fails
 };
 
 // One rank's device in `network`, which all fabrics that meet share.
-std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNetwork> network,
-                                                     const PretendedLimits& limits = {});
+std::shared_ptr<verbs::Fabric> make_fake_fabric(std::shared_ptr<FakeNetwork> network, const FakeLimits& limits = {});
 
 // From now on no write arrives anywhere in `network`: whoever writes fails, and whoever only waits does not notice.
-void cut(PretendedNetwork& network);
+void cut(FakeNetwork& network);
 
-// From now on each device of `network` says that it has this trouble. Nothing else changes.
-void set_trouble(PretendedNetwork& network, const std::string& trouble);
+// From now on each device of `network` says that it has this error_text. Nothing else changes.
+void set_trouble(FakeNetwork& network, const std::string& error_text);
 
-}  // namespace tutti
+}  // namespace tutti::internal

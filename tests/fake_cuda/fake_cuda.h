@@ -1,5 +1,5 @@
 // A CUDA device that there is not: the functions of CUDA's runtime library and of cuda::driver() that this project
-// calls, done by the CPU. A test that lists tutti_pretended_cuda in USES (instead of tutti_cuda) has src/cuda as it is,
+// calls, done by the CPU. A test that lists tutti_fake_cuda in USES (instead of tutti_cuda) has src/cuda as it is,
 // and this below it. What CUDA leaves undefined, or lets pass by luck, fails here:
 //   - Device memory is at addresses that the host may not touch: a host access faults. Addresses are never used again.
 //   - Fresh memory holds garbage. What a copy or a kernel touches must be memory that lives, whole; a kernel reaches no
@@ -14,13 +14,13 @@
 #include <cstdint>
 #include <ostream>
 
-namespace tutti::pretended {
+namespace tutti::internal::fake {
 
 // All as at the start of the process: one device, no delays or faults, nothing started. What a test left behind is
 // abandoned: its streams stop, its memory is gone. No other thread may be in CUDA.
 void reset();
 
-inline constexpr int kNoDriver = -1, kMostDevices = 8;
+inline constexpr int kNoDriver = -1, kMaxDevices = 8;
 // How many there are, or kNoDriver. Before anything is started.
 void set_devices(int count);
 
@@ -54,4 +54,4 @@ struct Outstanding {
 };
 Outstanding outstanding();
 
-}  // namespace tutti::pretended
+}  // namespace tutti::internal::fake

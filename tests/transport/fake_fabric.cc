@@ -1,4 +1,4 @@
-#include "transport/pretended_fabric.h"
+#include "transport/fake_fabric.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -13,14 +13,14 @@
 
 #include "tutti/error.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 using verbs::Event;
 
-class PretendedQueuePair;
+class FakeQueuePair;
 
 // Everything in here is guarded by the mutex.
-class PretendedNetwork {
+class FakeNetwork {
  public:
   struct Region {
     std::uintptr_t start;
@@ -34,26 +34,26 @@ class PretendedNetwork {
 
   std::mutex mutex;
   std::map<std::uint32_t, Region> regions;
-  std::map<std::uint64_t, PretendedQueuePair*> pairs;
+  std::map<std::uint64_t, FakeQueuePair*> pairs;
   std::uint64_t next = 1;
   bool is_cut = false;
-  std::string trouble;
+  std::string error_text;
   std::mt19937_64 random{7};
 };
 
 namespace {
 
-class PretendedRegistration final : public verbs::Registration {
+class FakeRegistration final : public verbs::Registration {
  public:
-  PretendedRegistration(std::shared_ptr<PretendedNetwork> network, std::size_t& registered, const std::byte* data,
-                        std::size_t bytes)
+  FakeRegistration(std::shared_ptr<FakeNetwork> network, std::size_t& registered, const std::byte* data,
+                   std::size_t bytes)
       : network_(std::move(network)), registered_(registered), bytes_(bytes) {
     const std::lock_guard lock(network_->mutex);
     key_ = static_cast<std::uint32_t>(network_->next++);
     network_->regions[key_] = {reinterpret_cast<std::uintptr_t>(data), bytes};
     registered_ += bytes_;
   }
-  ~PretendedRegistration() override {
+  ~FakeRegistration() override {
     const std::lock_guard lock(network_->mutex);
     network_->regions.erase(key_);
     registered_ -= bytes_;
@@ -63,7 +63,7 @@ class PretendedRegistration final : public verbs::Registration {
   static constexpr std::uint32_t kRemote = 1u << 31;
 
  private:
-  const std::shared_ptr<PretendedNetwork> network_;
+  const std::shared_ptr<FakeNetwork> network_;
   std::size_t& registered_;
   const std::size_t bytes_;
   std::uint32_t key_;
@@ -71,16 +71,16 @@ class PretendedRegistration final : public verbs::Registration {
 
 }  // namespace
 
-class PretendedQueuePair final : public verbs::QueuePair {
+class FakeQueuePair final : public verbs::QueuePair {
  public:
-  PretendedQueuePair(std::shared_ptr<PretendedNetwork> network, int bell, const PretendedLimits& limits,
-                     const verbs::Fabric::Sizes& sizes)
+  FakeQueuePair(std::shared_ptr<FakeNetwork> network, int bell, const FakeLimits& limits,
+                const verbs::Fabric::Sizes& sizes)
       : network_(std::move(network)), bell_(bell), limits_(limits), sizes_(sizes) {
     const std::lock_guard lock(network_->mutex);
     number_ = network_->next++;
     network_->pairs[number_] = this;
   }
-  ~PretendedQueuePair() override { close(); }
+  ~FakeQueuePair() override { close(); }
 
   Address address() const override {
     Address address{};
@@ -105,7 +105,7 @@ class PretendedQueuePair final : public verbs::QueuePair {
     under_way_.push_back(std::move(job));
     // Who sleeps carries nothing out.
     if (armed_) ring();
-    if (PretendedQueuePair* peer = find(peer_); peer != nullptr && peer->armed_) peer->ring();
+    if (FakeQueuePair* peer = find(peer_); peer != nullptr && peer->armed_) peer->ring();
     return true;
   }
   std::uint64_t written() const override { return written_; }
@@ -113,7 +113,7 @@ class PretendedQueuePair final : public verbs::QueuePair {
 
   std::size_t poll(std::span<Event> events) override {
     const std::lock_guard lock(network_->mutex);
-    if (PretendedQueuePair* peer = find(peer_)) peer->carry_out(1);
+    if (FakeQueuePair* peer = find(peer_)) peer->carry_out(1);
     carry_out(network_->random() % 4);
     std::size_t count = 0;
     for (; count < events.size() && !events_.empty(); ++count) {
@@ -128,7 +128,7 @@ class PretendedQueuePair final : public verbs::QueuePair {
   // What is still to be carried out will be when somebody polls.
   void arm() override {
     const std::lock_guard lock(network_->mutex);
-    PretendedQueuePair* peer = find(peer_);
+    FakeQueuePair* peer = find(peer_);
     if (!under_way_.empty() || (peer != nullptr && !peer->under_way_.empty())) ring();
     armed_ = true;
   }
@@ -148,7 +148,7 @@ class PretendedQueuePair final : public verbs::QueuePair {
     std::vector<std::byte> taken;
     std::vector<verbs::Piece> pieces;
   };
-  PretendedQueuePair* find(std::uint64_t number) const {
+  FakeQueuePair* find(std::uint64_t number) const {
     const auto found = network_->pairs.find(number);
     return found == network_->pairs.end() ? nullptr : found->second;
   }
@@ -163,14 +163,14 @@ class PretendedQueuePair final : public verbs::QueuePair {
   void carry_out(std::size_t most) {
     for (; most > 0 && !under_way_.empty() && why_.empty(); --most) {
       Job& job = under_way_.front();
-      PretendedQueuePair* peer = find(peer_);
+      FakeQueuePair* peer = find(peer_);
       if (network_->is_cut || peer == nullptr) {
         why_ = "the peer does not answer";
         tell({.kind = Event::Kind::failed});
         return;
       }
       std::uintptr_t at = job.to.address;
-      const std::uint32_t key = job.to.remote_key & ~PretendedRegistration::kRemote;
+      const std::uint32_t key = job.to.remote_key & ~FakeRegistration::kRemote;
       const auto put = [&](const std::byte* data, std::size_t bytes) {
         EXPECT_TRUE(network_->covers(key, at, bytes)) << "written where nothing is registered";
         if (bytes > 0 && network_->covers(key, at, bytes)) std::memcpy(reinterpret_cast<std::byte*>(at), data, bytes);
@@ -192,9 +192,9 @@ class PretendedQueuePair final : public verbs::QueuePair {
     }
   }
 
-  const std::shared_ptr<PretendedNetwork> network_;
+  const std::shared_ptr<FakeNetwork> network_;
   const int bell_;
-  const PretendedLimits limits_;
+  const FakeLimits limits_;
   const verbs::Fabric::Sizes sizes_;
   std::uint64_t number_ = 0, peer_ = 0, written_ = 0;
   std::deque<Job> under_way_;
@@ -206,55 +206,54 @@ class PretendedQueuePair final : public verbs::QueuePair {
 
 namespace {
 
-class PretendedFabric final : public verbs::Fabric {
+class FakeFabric final : public verbs::Fabric {
  public:
-  PretendedFabric(std::shared_ptr<PretendedNetwork> network, const PretendedLimits& limits)
+  FakeFabric(std::shared_ptr<FakeNetwork> network, const FakeLimits& limits)
       : network_(std::move(network)), limits_(limits), bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~PretendedFabric() override {
+  ~FakeFabric() override {
     ::close(bell_);
     EXPECT_EQ(registered_, 0u) << "registered memory is left";
   }
 
   std::unique_ptr<verbs::QueuePair> queue_pair(const Sizes& sizes) override {
-    return std::make_unique<PretendedQueuePair>(network_, bell_, limits_, sizes);
+    return std::make_unique<FakeQueuePair>(network_, bell_, limits_, sizes);
   }
   std::unique_ptr<verbs::Registration> register_memory(std::byte* data, std::size_t bytes) override {
     if (registered_ + bytes > limits_.most_registered)
       throw Error(ErrorCode::system, "no more memory may be registered here");
-    return std::make_unique<PretendedRegistration>(network_, registered_, data, bytes);
+    return std::make_unique<FakeRegistration>(network_, registered_, data, bytes);
   }
   std::size_t most_in_a_write() const override { return limits_.most_in_a_write; }
   int bell() const override { return bell_; }
   void hush() override {}
-  std::string trouble() override {
+  std::string error_text() override {
     const std::lock_guard lock(network_->mutex);
-    return network_->trouble;
+    return network_->error_text;
   }
 
  private:
-  const std::shared_ptr<PretendedNetwork> network_;
-  const PretendedLimits limits_;
+  const std::shared_ptr<FakeNetwork> network_;
+  const FakeLimits limits_;
   const int bell_;
   std::size_t registered_ = 0;
 };
 
 }  // namespace
 
-std::shared_ptr<PretendedNetwork> make_pretended_network() { return std::make_shared<PretendedNetwork>(); }
+std::shared_ptr<FakeNetwork> make_fake_network() { return std::make_shared<FakeNetwork>(); }
 
-std::shared_ptr<verbs::Fabric> make_pretended_fabric(std::shared_ptr<PretendedNetwork> network,
-                                                     const PretendedLimits& limits) {
-  return std::make_shared<PretendedFabric>(std::move(network), limits);
+std::shared_ptr<verbs::Fabric> make_fake_fabric(std::shared_ptr<FakeNetwork> network, const FakeLimits& limits) {
+  return std::make_shared<FakeFabric>(std::move(network), limits);
 }
 
-void cut(PretendedNetwork& network) {
+void cut(FakeNetwork& network) {
   const std::lock_guard lock(network.mutex);
   network.is_cut = true;
 }
 
-void set_trouble(PretendedNetwork& network, const std::string& trouble) {
+void set_trouble(FakeNetwork& network, const std::string& error_text) {
   const std::lock_guard lock(network.mutex);
-  network.trouble = trouble;
+  network.error_text = error_text;
 }
 
-}  // namespace tutti
+}  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// What only a pretended device shows: what the trainer does when it refuses or fails or is slow, and what is left
+// What only a fake device shows: what the trainer does when it refuses or fails or is slow, and what is left
 // behind.
 #include <thread>
 
@@ -12,7 +12,7 @@
 namespace tutti::trainer {
 namespace {
 
-class PretendedGpu : public cuda_test::FreshDevice {
+class FakeGpu : public internal::cuda_test::FreshDevice {
  protected:
   static Dataset line() { return {"line", {1, 2, 3, 4, 5}, {3, 5, 7, 9, 12}}; }
   static void expect_told(const char* words) {
@@ -28,32 +28,32 @@ class PretendedGpu : public cuda_test::FreshDevice {
   }
 };
 
-TEST_F(PretendedGpu, ALaunchThatIsRefusedIsTold) {
-  pretended::fail(pretended::Call::launch, 5, cudaErrorNoKernelImageForDevice);
+TEST_F(FakeGpu, ALaunchThatIsRefusedIsTold) {
+  internal::fake::fail(internal::fake::Call::launch, 5, cudaErrorNoKernelImageForDevice);
   expect_told("holds no code for this GPU");
 }
-TEST_F(PretendedGpu, AKernelThatFailsOnTheDeviceIsTold) {
-  pretended::fail(pretended::Call::launch, 5, cudaErrorIllegalAddress);
+TEST_F(FakeGpu, AKernelThatFailsOnTheDeviceIsTold) {
+  internal::fake::fail(internal::fake::Call::launch, 5, cudaErrorIllegalAddress);
   expect_told("touched memory that is not its own");
 }
-TEST_F(PretendedGpu, MemoryThatIsFullIsTold) {
-  pretended::fail(pretended::Call::allocation, 3, cudaErrorMemoryAllocation);
+TEST_F(FakeGpu, MemoryThatIsFullIsTold) {
+  internal::fake::fail(internal::fake::Call::allocation, 3, cudaErrorMemoryAllocation);
   expect_told("the GPU's memory is full");
 }
-TEST_F(PretendedGpu, CopiesThatFailAreTold) {
+TEST_F(FakeGpu, CopiesThatFailAreTold) {
   for (const int nth : {1, 2, 3, 5}) {
-    pretended::reset();
-    pretended::fail(pretended::Call::copy, static_cast<std::uint64_t>(nth), cudaErrorLaunchFailure);
+    internal::fake::reset();
+    internal::fake::fail(internal::fake::Call::copy, static_cast<std::uint64_t>(nth), cudaErrorLaunchFailure);
     expect_told("LaunchFailure");
   }
 }
-TEST_F(PretendedGpu, NoDriverIsTold) {
-  pretended::set_devices(pretended::kNoDriver);
+TEST_F(FakeGpu, NoDriverIsTold) {
+  internal::fake::set_devices(internal::fake::kNoDriver);
   expect_told("no NVIDIA driver is installed");
 }
 
 // What the trainer leaves unordered, the device's delays make show.
-TEST_F(PretendedGpu, DelaysChangeNoBit) {
+TEST_F(FakeGpu, DelaysChangeNoBit) {
   const auto weights = [](bool on_gpu) {
     std::string sha256;
     Communicator::run_threads(2, [&](Communicator& world) {
@@ -65,25 +65,25 @@ TEST_F(PretendedGpu, DelaysChangeNoBit) {
   };
   const std::string expected = weights(false);
   for (const std::uint64_t seed : {1, 2, 3}) {
-    pretended::set_delays(seed);
+    internal::fake::set_delays(seed);
     EXPECT_EQ(weights(true), expected) << seed;
   }
 }
 
-TEST_F(PretendedGpu, NothingIsLeftBehindAndStepsAllocateNothingNew) {
-  pretended::set_delays(7);
+TEST_F(FakeGpu, NothingIsLeftBehindAndStepsAllocateNothingNew) {
+  internal::fake::set_delays(7);
   std::uint64_t after_step[3] = {};
   std::thread([&] {
     const auto device = make_gpu(0);
     SingleRank alone;
     const auto count = [&](const Progress& progress) {
-      if (progress.step <= 3) after_step[progress.step - 1] = pretended::calls(pretended::Call::allocation);
+      if (progress.step <= 3) after_step[progress.step - 1] = internal::fake::calls(internal::fake::Call::allocation);
     };
     train(alone, line(), {.degree = 1, .optimizer = OptimizerKind::adam, .steps = 5}, count, *device);
   }).join();
   EXPECT_GT(after_step[0], 0u);
   EXPECT_EQ(after_step[1], after_step[2]);
-  EXPECT_EQ(pretended::outstanding(), pretended::Outstanding{});
+  EXPECT_EQ(internal::fake::outstanding(), internal::fake::Outstanding{});
 }
 
 }  // namespace

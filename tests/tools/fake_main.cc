@@ -1,4 +1,4 @@
-// The `tutti` program on GPUs that there are not. TUTTI_PRETENDED_GPUS: how many (1 unless said), or -1 for no driver.
+// The `tutti` program on GPUs that there are not. TUTTI_FAKE_GPUS: how many (1 unless said), or -1 for no driver.
 // A process that has started CUDA and then forks is stopped: on a real GPU its child could do nothing.
 #include <pthread.h>
 
@@ -6,13 +6,13 @@
 #include <cstdlib>
 
 #include "cuda/driver.h"
-#include "fake_cuda/pretended.h"
+#include "fake_cuda/fake_cuda.h"
 #include "program.h"
 
 namespace {
 
 bool has_started_cuda() {
-  const tutti::cuda::Driver* const driver = tutti::cuda::driver();
+  const tutti::internal::cuda::Driver* const driver = tutti::internal::cuda::driver();
   return driver != nullptr && driver->pointer_get_attributes(0, nullptr, nullptr, 0) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -25,7 +25,7 @@ void before_fork() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const char* gpus = std::getenv("TUTTI_PRETENDED_GPUS")) tutti::pretended::set_devices(std::atoi(gpus));
+  if (const char* gpus = std::getenv("TUTTI_FAKE_GPUS")) tutti::internal::fake::set_devices(std::atoi(gpus));
   pthread_atfork(before_fork, nullptr, nullptr);
-  return tutti::tools::run_program(argc, argv);
+  return tutti::internal::tools::run_program(argc, argv);
 }

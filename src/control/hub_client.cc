@@ -5,7 +5,7 @@
 #include "base/descriptor.h"
 #include "control/uplink.h"
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -26,7 +26,7 @@ std::string secret_advice(int rank) {
 
 }  // namespace
 
-FarHub::FarHub(asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user)
+HubClient::HubClient(asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user)
     : io_(io),
       settings_(settings),
       meeting_(meeting),
@@ -36,7 +36,7 @@ FarHub::FarHub(asio::io_context& io, const Settings& settings, const Meeting& me
       pause_(io),
       warn_after_(settings.connect_timeout) {}
 
-void FarHub::start() {
+void HubClient::start() {
   // A rank that cannot be one of the job goes there only to let rank 0 tell the others.
   deadline_.expires_at(is_outside() ? std::min(meeting_.deadline, Clock::now() + settings_.connect_timeout)
                                     : meeting_.deadline);
@@ -46,7 +46,7 @@ void FarHub::start() {
   attempt();
 }
 
-void FarHub::attempt() {
+void HubClient::attempt() {
   int error = 0;
   Socket socket = start_connecting(place(), error);
   if (is_out_of_descriptors(error))
@@ -65,7 +65,7 @@ void FarHub::attempt() {
 }
 
 // Rank 0 may not be there yet, so most failures are tried again; those that time does not heal are not.
-void FarHub::attempt_failed(Handshake::Failure failure, const std::string& why) {
+void HubClient::attempt_failed(Handshake::Failure failure, const std::string& why) {
   if (over_) return;
   const Clock::time_point now = Clock::now();
   const std::string at = " at " + place().text();
@@ -89,7 +89,7 @@ void FarHub::attempt_failed(Handshake::Failure failure, const std::string& why) 
   });
 }
 
-void FarHub::introduce() {
+void HubClient::introduce() {
   introduced_ = true;
   deadline_.expires_at(meeting_.deadline + kGrace);
   deadline_.async_wait([this](error_code ec) {
@@ -107,7 +107,7 @@ void FarHub::introduce() {
   }
 }
 
-void FarHub::received(const ControlMessage& message) {
+void HubClient::received(const ControlMessage& message) {
   if (joined_) return user_.received(message);
   joiner_.received(message);
   if (joiner_.error()) return fail(*joiner_.error());
@@ -123,13 +123,13 @@ void FarHub::received(const ControlMessage& message) {
   user_.joined(table);
 }
 
-void FarHub::closed(const std::string& why) {
+void HubClient::closed(const std::string& why) {
   if (joined_) return user_.hub_closed(why);
   joiner_.closed(why);
   fail(*joiner_.error());
 }
 
-void FarHub::overdue() {
+void HubClient::overdue() {
   if (joined_ || over_) return;
   if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
@@ -144,18 +144,18 @@ void FarHub::overdue() {
                       "TUTTI_MASTER), does a firewall let them through?"));
 }
 
-void FarHub::fail(const Error& error) {
+void HubClient::fail(const Error& error) {
   if (std::exchange(over_, true)) return;
   deadline_.cancel();
   pause_.cancel();
   user_.join_failed(error);
 }
 
-void FarHub::send(const ControlMessage& message) {
+void HubClient::send(const ControlMessage& message) {
   if (link_) link_->send(message);
 }
 
-void FarHub::tick(Clock::time_point now) {
+void HubClient::tick(Clock::time_point now) {
   if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
   warn_after_ *= 2;
   log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
@@ -163,7 +163,7 @@ void FarHub::tick(Clock::time_point now) {
             in_seconds(settings_.join_timeout) + " in all");
 }
 
-void FarHub::leave(std::function<void()> done) {
+void HubClient::leave(std::function<void()> done) {
   over_ = true;
   deadline_.cancel();
   pause_.cancel();
@@ -184,4 +184,4 @@ void FarHub::leave(std::function<void()> done) {
   });
 }
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// The trainer's kernel on a pretended device: run_task() by the CPU, thread after thread.
+// The trainer's kernel on a fake device: run_task() by the CPU, thread after thread.
 #include "fake_cuda/kernel.h"
 #include "trainer/cuda/launch.h"
 #include "trainer/run_task.h"
@@ -6,9 +6,9 @@
 namespace tutti::trainer {
 namespace {
 
-class PretendedThread {
+class FakeThread {
  public:
-  PretendedThread(std::size_t index, std::size_t threads, cuda_test::Memory& memory)
+  FakeThread(std::size_t index, std::size_t threads, internal::cuda_test::Memory& memory)
       : index_(index), threads_(threads), memory_(memory) {}
   std::size_t index() const { return index_; }
   std::size_t threads() const { return threads_; }
@@ -21,19 +21,18 @@ class PretendedThread {
 
  private:
   std::size_t index_, threads_;
-  cuda_test::Memory& memory_;
+  internal::cuda_test::Memory& memory_;
 };
 
 }  // namespace
 
 const void* task_kernel() {
   static const auto& kernel = *[] {  // never destroyed: streams may go on until the process has ended
-    auto* const made = new pretended::Kernel;
+    auto* const made = new internal::fake::Kernel;
     made->parameter_bytes = sizeof(Task);
-    made->run = [](const void* parameter, const pretended::Grid& grid, cuda_test::Memory& memory) {
+    made->run = [](const void* parameter, const internal::fake::Grid& grid, internal::cuda_test::Memory& memory) {
       const Task& task = *static_cast<const Task*>(parameter);
-      for (const std::size_t thread : grid.threads)
-        run_task(task, PretendedThread(thread, grid.threads.size(), memory));
+      for (const std::size_t thread : grid.threads) run_task(task, FakeThread(thread, grid.threads.size(), memory));
     };
     return made;
   }();

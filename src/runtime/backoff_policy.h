@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace tutti::runtime {
+namespace tutti::internal {
 
 enum class Pause : std::uint8_t { spin, yield, sleep };
 
@@ -18,11 +18,11 @@ struct Look {
   bool is_last = false;             // the wait is over
 };
 
-class Patience {
+class BackoffPolicy {
  public:
   using Clock = Look::Clock;
 
-  explicit Patience(bool crowded, Clock::time_point no_yield_before = {})
+  explicit BackoffPolicy(bool crowded, Clock::time_point no_yield_before = {})
       : crowded_(crowded), no_yield_before_(no_yield_before) {}
 
   // What to do now, having found nothing to do. Reads the clock only once in a while: `looked` says when it did.
@@ -79,4 +79,4 @@ class Patience {
   Look look_;
 };
 
-}  // namespace tutti::runtime
+}  // namespace tutti::internal

@@ -9,7 +9,7 @@
 
 #include "tutti/communicator.h"
 
-namespace tutti {
+namespace tutti::internal {
 
 inline constexpr int kMadeUpHosts = 2;
 
@@ -30,4 +30,4 @@ bool run_in_namespace(const std::string& command, const std::function<void()>& w
 // Within body: the bytes that this host has sent so far to the other, headers and acknowledgements included.
 std::size_t bytes_sent_by_host();
 
-}  // namespace tutti
+}  // namespace tutti::internal

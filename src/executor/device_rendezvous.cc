@@ -1,0 +1,176 @@
+#include "executor/device_rendezvous.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cuda/reduce.h"
+#include "schedule/builder.h"
+#include "transport/transport.h"
+#include "tutti/error.h"
+
+namespace tutti::internal {
+
+using State = DeviceRendezvous::State;
+
+struct DeviceRendezvous::Participation::Round {
+  Round(const Key& number, int ranks) : key(number), participants(ranks), has_come(ranks) {}
+  const Key key;
+  std::vector<Participant> participants;  // by rank
+  std::vector<bool> has_come;
+  std::size_t come = 0, gone = 0;
+  void put_on_device(const Participant& last);
+  State state = State::open;
+  std::optional<cuda::Event> done;
+};
+
+namespace {
+
+// A call of participants whose buffers lie on one device, as reductions there.
+class OneDevice {
+ public:
+  explicit OneDevice(std::span<const Participant> participants)
+      : participants_(participants), call_(Call::unpack(participants[0].tag)) {}
+
+  void enqueue(cuda::Stream stream) {
+    for (const Participant& participant : participants_)
+      for (const cuda::Event* event : participant.ready) event->hold(stream);
+    switch (call_.collective) {
+      case Collective::all_reduce: reduce(0, outputs(), stream); break;
+      case Collective::reduce_scatter:
+        for (const Participant& participant : participants_)
+          reduce(rank_of(participant) * row_bytes(), {{participant.output}}, stream);
+        break;
+      case Collective::all_gather:
+        for (const Participant& participant : participants_)
+          copy(participant.input, rank_of(participant) * row_bytes(), stream);
+        break;
+      case Collective::broadcast: copy(participants_[call_.root].input, 0, stream); break;
+      case Collective::barrier: break;
+    }
+  }
+
+ private:
+  std::size_t row_bytes() const { return call_.count * size_of(call_.dtype); }
+  std::size_t rank_of(const Participant& participant) const {
+    return static_cast<std::size_t>(&participant - participants_.data());
+  }
+  std::vector<ReduceTarget> outputs() const {
+    std::vector<ReduceTarget> targets;
+    for (const Participant& participant : participants_) targets.push_back({participant.output});
+    return targets;
+  }
+
+  // targets = the combination of all inputs' elements from byte `offset` on.
+  void reduce(std::size_t offset, const std::vector<ReduceTarget>& targets, cuda::Stream stream) const {
+    std::vector<int> bounds;
+    std::vector<ReduceSource> sources;
+    for (int rank = 0; rank <= static_cast<int>(participants_.size()); ++rank) bounds.push_back(rank);
+    const std::vector<std::uint8_t> joins = canonical_joins(bounds);
+    for (const Participant& participant : participants_)
+      sources.push_back({participant.input + offset, joins[sources.size()]});
+    const ReduceSpec spec{call_.dtype, call_.op, true, static_cast<std::uint32_t>(participants_.size())};
+    cuda::reduce(spec, sources, targets, call_.count, stream);
+  }
+
+  // All outputs' elements from byte `offset` on = from, where they are not the same memory already.
+  void copy(const std::byte* from, std::size_t offset, cuda::Stream stream) const {
+    std::vector<ReduceTarget> targets;
+    for (const Participant& participant : participants_)
+      if (participant.output + offset != from) targets.push_back({participant.output + offset});
+    if (targets.empty()) return;
+    const ReduceSource source{from};
+    cuda::reduce({.dtype = call_.dtype, .op = call_.op}, {&source, 1}, targets, call_.count, stream);
+  }
+
+  std::span<const Participant> participants_;
+  const Call call_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRendezvous::Participation> DeviceRendezvous::enter(std::uint64_t communicator,
+                                                                         std::uint32_t sequence, int ranks, int rank,
+                                                                         const Participant& participant) {
+  std::unique_ptr<Participation> participation;  // leaves, where something is thrown, without the lock
+  const std::lock_guard lock(mutex_);
+  const Key key{communicator, sequence};
+  auto& round = rounds_[key];
+  if (round == nullptr) round = std::make_shared<Participation::Round>(key, ranks);
+  bool together = participant.device >= 0;
+  for (int other = 0; other < ranks; ++other) {
+    const Participant& there = round->participants[other];
+    if (!round->has_come[other]) continue;
+    if (there.tag != participant.tag) throw TagMismatch{other, participant.tag, there.tag};
+    together = together && there.device == participant.device;
+  }
+  round->participants[rank] = participant;
+  round->has_come[rank] = true;
+  ++round->come;
+  participation.reset(new Participation(*this, round));
+  if (round->state == State::open && !together) round->state = State::apart;
+  if (round->state != State::open || round->come < round->participants.size()) return participation;
+  try {
+    round->put_on_device(participant);
+  } catch (const Error& error) {
+    participation->refused_ = error;
+  }
+  return participation;
+}
+
+// Where CUDA refuses a part of it, `done` is behind what it took.
+void DeviceRendezvous::Participation::Round::put_on_device(const Participant& last) {
+  state = State::off;
+  const cuda::OnDevice here(last.device);
+  done.emplace(last.device);
+  try {
+    OneDevice(participants).enqueue(last.stream);
+  } catch (const Error&) {
+    done->record(last.stream);
+    throw;
+  }
+  done->record(last.stream);
+  state = State::together;
+}
+
+void DeviceRendezvous::leave(const Key& key) {
+  const auto found = rounds_.find(key);
+  if (found != rounds_.end() && ++found->second->gone == found->second->participants.size()) rounds_.erase(found);
+}
+
+DeviceRendezvous::Participation::Participation(DeviceRendezvous& rendezvous, std::shared_ptr<Round> round)
+    : rendezvous_(rendezvous), round_(std::move(round)) {}
+
+DeviceRendezvous::Participation::~Participation() {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  if (round_->state == State::open) round_->state = State::off;
+  rendezvous_.leave(round_->key);
+}
+
+State DeviceRendezvous::Participation::state() const {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  return round_->state;
+}
+
+int DeviceRendezvous::Participation::missing() const {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  const auto found = std::ranges::find(round_->has_come, false);
+  return found == round_->has_come.end() ? -1 : static_cast<int>(found - round_->has_come.begin());
+}
+
+bool DeviceRendezvous::Participation::is_done() const {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  return round_->done->is_done();
+}
+
+void DeviceRendezvous::Participation::hold(cuda::Stream stream) const {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  round_->done->hold(stream);
+}
+
+bool DeviceRendezvous::Participation::withdraw() {
+  const std::lock_guard lock(rendezvous_.mutex_);
+  if (round_->state == State::open) round_->state = State::off;
+  return !round_->done || round_->done->is_done();
+}
+
+}  // namespace tutti::internal
