@@ -82,7 +82,13 @@ class JoinedConnection final : public Connection {
   // Connects when the second end opens, so the first starts without a connection.
   std::unique_ptr<Channel> open(int side, std::uint64_t communicator) override {
     auto channel = transports_[side]->channel(communicator, side, 1 - side);
-    if (per_communicator() && ++ends_[communicator] == 2) connect(communicator);
+    if (!per_communicator()) return channel;
+    Channel*& first = first_[communicator];
+    if (first != nullptr) {
+      connect(communicator);
+      for (int step = 0; step < 4; ++step) first->progress(), channel->progress();  // verbs: each greets the other
+    }
+    first = channel.get();
     return channel;
   }
   Transport& transport(int side) override { return *transports_[side]; }
@@ -100,7 +106,7 @@ class JoinedConnection final : public Connection {
   Sleeper sleepers_[2];
   std::unique_ptr<Connector> connectors_[2];
   Transport* transports_[2];
-  std::map<std::uint64_t, int> ends_;
+  std::map<std::uint64_t, Channel*> first_;  // of a communicator, to be opened
 };
 
 // Verbs over a fake device, and with all of this process's memory registered.
