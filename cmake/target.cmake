@@ -42,6 +42,9 @@ endfunction()
 set(TUTTI_TEST_OPTIONS -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
 if(TUTTI_SANITIZE)
   set(TUTTI_TEST_OPTIONS -O0)
+  if(TUTTI_BRIEF AND TUTTI_SANITIZE MATCHES undefined)
+    list(APPEND TUTTI_TEST_OPTIONS -fno-sanitize=undefined)  # what is tested is what it watches
+  endif()
 endif()
 
 # Seconds for a whole test program under sanitizers. Each wait in a test has a deadline of its own, so this only ends what

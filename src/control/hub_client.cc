@@ -79,7 +79,7 @@ void HubClient::attempt_failed(Handshake::Failure failure, const std::string& wh
   } else if (failure != Handshake::Failure::none) {
     return fail(join_error(ErrorCode::refused, settings_.rank, 0, "rank 0" + at + " cannot be joined: " + why));
   }
-  last_trouble_ = why;
+  last_error_ = why;
   ++attempts_;
   const bool round_over = attempts_ % meeting_.places.size() == 0;
   const auto delay = std::chrono::milliseconds(std::min<std::size_t>(10 * attempts_, 250));
@@ -138,8 +138,7 @@ void HubClient::overdue() {
                                "; rank 0, which would tell the others, did not answer at " + meeting_.text()));
   fail(join_error(ErrorCode::unreachable, settings_.rank, 0,
                   "rank 0 could not be reached at " + meeting_.text() + " within " +
-                      in_seconds(settings_.join_timeout) + " (" +
-                      (last_trouble_.empty() ? "no answer" : last_trouble_) +
+                      in_seconds(settings_.join_timeout) + " (" + (last_error_.empty() ? "no answer" : last_error_) +
                       "): is rank 0 running there, are address and port right (MASTER_ADDR and MASTER_PORT, or "
                       "TUTTI_MASTER), does a firewall let them through?"));
 }
@@ -159,8 +158,8 @@ void HubClient::tick(Clock::time_point now) {
   if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
   warn_after_ *= 2;
   log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
-            (last_trouble_.empty() ? "no answer" : last_trouble_) + "), trying for " +
-            in_seconds(settings_.join_timeout) + " in all");
+            (last_error_.empty() ? "no answer" : last_error_) + "), trying for " + in_seconds(settings_.join_timeout) +
+            " in all");
 }
 
 void HubClient::leave(std::function<void()> done) {

@@ -1,5 +1,5 @@
-// Control over sockets: the thread, this rank's seat, and the data connections. How the hub is reached is the Uplink's
-// business.
+// Control over sockets: the control thread, this rank's ControlMember, and the data connections. The Uplink reaches the
+// hub.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -1,10 +1,10 @@
 // The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a
 // ControlMember every rank's (rank 0 has both). Times are told to them, messages come out of them.
 //
-// Who is gone: a closed connection without a goodbye is a death, at once. Silence takes longer: every second the hub
-// pings and a seat answers; nothing heard for `silence` (three times the connect timeout) is a death too. It is the
-// control thread that answers, so only a process that is stopped, or a machine that is unreachable or out of breath for
-// that long, falls silent. A rank that was itself asleep does not blame the others: it starts counting afresh.
+// When a rank counts as dead: at once, if its connection closes without a goodbye. Otherwise after `silence` (three
+// times the connect timeout) without a message: every second the hub pings, and each member answers. The control thread
+// answers, so a rank falls silent only if its process is stopped, or its machine is unreachable or overloaded for that
+// long. A rank that was stopped itself does not blame the others: it starts to count again.
 #pragma once
 
 #include <chrono>

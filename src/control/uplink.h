@@ -1,5 +1,5 @@
-// A rank's way to the hub: rank 0 has the hub itself (Hub), every other rank a connection to it (Uplink to a far hub:
-// HubClient). Sockets and timers around the state machines of join.h and relay.h. All on the control thread.
+// How a rank reaches the hub. Rank 0 is the hub itself (Hub); every other rank has a connection to it (HubClient).
+// Sockets and timers around the state machines of join.h and relay.h. Everything runs on the control thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -111,7 +111,7 @@ class HubClient final : public Uplink {
   Joiner joiner_;
   std::shared_ptr<Link> link_;
   std::size_t attempts_ = 0;
-  std::string last_trouble_;
+  std::string last_error_;
   std::optional<Clock::time_point> strange_since_;  // since when something that is not tutti answers
   bool introduced_ = false;
   bool joined_ = false;

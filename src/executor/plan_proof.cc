@@ -137,7 +137,7 @@ class PlanCheck {
 };
 
 // The caller's buffers, and how its parts are laid out in them.
-void check_buffers(const Plan& plan, const Plan& whole, int rank, bool packed) {
+void check_buffers(const Plan& plan, const Plan& whole, int rank, int ranks, bool packed) {
   const auto require = [&](bool holds, const char* what) {
     if (!holds) throw Refutation{fmt::format("rank {}'s plan: {}", rank, what)};
   };
@@ -145,6 +145,9 @@ void check_buffers(const Plan& plan, const Plan& whole, int rank, bool packed) {
   const std::size_t pitch = packed ? plan.row_bytes : whole.whole_row_bytes;
   const bool gathers = whole.call.collective == Collective::all_gather;
   const bool scatters = whole.call.collective == Collective::reduce_scatter;
+  require(plan.input_rows == static_cast<std::size_t>(scatters ? ranks : 1) &&
+              plan.output_rows == static_cast<std::size_t>(gathers ? ranks : 1),
+          "its buffers have other rows");
   require(plan.tag == whole.call.pack() && plan.whole_row_bytes == whole.call.count * element, "it is of another call");
   require(plan.input_bias == (gathers ? rank * pitch : 0) && plan.output_bias == (scatters ? rank * pitch : 0),
           "its own row begins elsewhere");
@@ -168,7 +171,7 @@ std::vector<std::vector<Shortcut>> check_plans(std::span<const Plan* const> plan
     const Plan& plan = plans[rank]->part(part);
     if (plan.row_bytes != first.row_bytes || plans[rank]->parts != plans[0]->parts)
       throw Refutation{fmt::format("rank {} cuts the call otherwise than rank 0", rank)};
-    check_buffers(plan, *plans[0], static_cast<int>(rank), packed);
+    check_buffers(plan, *plans[0], static_cast<int>(rank), static_cast<int>(plans.size()), packed);
     PlanCheck check(plan, schedules[rank], layout, memory);
     check.run();
     shortcuts.push_back(std::move(check.shortcuts));

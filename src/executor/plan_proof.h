@@ -13,8 +13,7 @@ namespace tutti::internal {
 // plans[r] is rank r's, made of schedules[r]; packed: as their Cut says. Proves of every part of the call, as Operation
 // runs it:
 //   - each step is the schedule's, in bytes: all ranks agree which bytes of the message a chunk has, no two chunks
-//   share
-//     any, together they are the message, and all lie in the buffers that the plan asks the caller for;
+//     share any, together they are the message, and all lie in the buffers that the plan asks the caller for;
 //   - messages are counted, and the workspace is measured, as the steps want it;
 //   - each prepared reduction gives what reduce() gives, of some numbers that show the order of combination;
 //   - the schedules do what is asked (verify()), whichever of the stores and jumps that the plan has fused are taken.

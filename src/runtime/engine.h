@@ -1,5 +1,5 @@
-// What advances a rank's communicators: one lock, under which any thread of the rank moves what can be moved, and one
-// way to sleep until there is news.
+// What advances a rank's communicators. Any thread of the rank that holds the engine's lock may move all of its calls.
+// A thread that finds nothing to move sleeps until there is news.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ class Engine {
  public:
   explicit Engine(int rank) : rank_(rank) {}
 
-  // Held while anything is advanced. yield() lets another thread of this rank have it. In a forked child nobody
-  // takes it: Error{unsupported}.
+  // A thread holds it while it advances calls. yield() lets another thread of this rank have it, if one wants it. In a
+  // forked child, taking it throws Error{unsupported}.
   class Lock {
    public:
     explicit Lock(Engine& engine) : engine_(engine), lock_(engine.mutex_, std::defer_lock) { take(); }
@@ -33,7 +33,7 @@ class Engine {
       lock_.unlock();
       take();
     }
-    // Lets go of it meanwhile.
+    // Releases the lock while it lives.
     class ScopedUnlock {
      public:
       explicit ScopedUnlock(Lock& lock) : lock_(lock) { lock_.lock_.unlock(); }
@@ -55,7 +55,7 @@ class Engine {
     std::unique_lock<BiasedMutex> lock_;
   };
 
-  // Within one, memory that peers have lent may be touched. Under the lock.
+  // While one lives, this rank may touch memory that peers have lent (Transport::begin_turn). Under the lock.
   class Turn {
    public:
     explicit Turn(Engine& engine) : transport_(engine.lender_) {
@@ -84,11 +84,11 @@ class Engine {
 
   const Crowding& crowding() const { return crowding_; }
   void set_crowded() { crowding_.set_crowded(); }  // before the first call
-  // Whether others want the processor of the thread that waits: at each of its looks.
+  // A waiting thread calls it at each look at the clock: finds out whether others want its processor.
   void watch_processor(const Look& look);
   void yield();  // with the lock held meanwhile
 
-  // Calls that wait for a device, which rings nobody: sleeps are short then.
+  // Counts the calls that wait for a device. A device wakes nobody, so sleeps are short as long as there are any.
   void watch_devices(int more) {
     on_devices_ += more;
     if (more > 0) wake();
@@ -96,15 +96,15 @@ class Engine {
   // Sleeps until a transport has news, after one more advance_all() that moved nothing and after which `is_over` is
   // false. Releases the lock meanwhile.
   void sleep(Lock& lock, const std::function<bool()>& is_over);
-  // What a thread that sleeps may be waiting for has happened.
+  // Wakes a sleeping thread, if there is one: what it waits for may have happened.
   void wake() {
     if (asleep_) ring();
   }
   void ring() { sleeper_.ring(); }  // thread-safe
   Sleeper& sleeper() { return sleeper_; }
 
-  // When the process exits: takes the lock if it can be had within a moment, and gives the calls of the members another
-  // moment to end; then, still under the lock, `finish`. Not under the lock.
+  // The process exits. Tries for a moment to take the lock, gives the members' calls another moment to end, and then
+  // calls `finish` for each member. The caller does not hold the lock.
   void stop(const std::function<void(JobMember&)>& finish);
 
   // In a child that was forked from this rank's process, refuse_if_forked() throws Error{unsupported}, and so does

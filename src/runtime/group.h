@@ -1,4 +1,7 @@
-// What stands behind a Communicator: the ranks, the links to them, the calls in order, and how all that fails.
+// What stands behind a Communicator: its ranks, the channels to them, its calls in order, and its failure.
+//
+// Five files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
+// group_advance.cc (calls move), group_wait.cc (a thread waits), group_failure.cc (a call fails, and all hear of it).
 #pragma once
 
 #include <cstdint>
@@ -45,39 +48,42 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool test(Request& request);
   void wait(Request& request);
 
-  // How many groups have been split off, with this one.
+  // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
-  // Waits for what the job's thread drives: no thread but the caller's own holds the communicator from then on.
+  // Waits for the calls that the progress thread drives. Afterwards only the caller's threads use this group.
   void drain();
 
-  // Waits for all calls, then leaves. Throws the failure, and Error{mismatch} as Partings say.
+  // Waits for all calls, then leaves. Throws the group's failure, or Error{mismatch} if another rank made other calls.
   void finalize();
-  // Says what this rank has called, once, unless a call has failed or is not over. Under the engine's lock.
+  // Tells the hub which calls this rank has made. Does so once, and not if a call has failed or is not over. Under the
+  // engine's lock.
   void leave(bool is_awaited = false);
-  // When the process exits: calls that are not over are aborted, then it leaves. Under the engine's lock.
+  // A call is not over. Under the engine's lock.
   bool is_busy() const override { return current_ != nullptr || !queue_.empty(); }
+  // The process exits: aborts the calls that are not over, then leaves. Under the engine's lock.
   void leave_at_exit() override;
-  void fail_at_exit() override;  // any call from then on; thread-safe
-  // Says what failed and was thrown to nobody, once: for when nothing can be thrown any more. Under the engine's lock.
+  // The process exits: every later call fails. Thread-safe.
+  void fail_at_exit() override;
+  // Logs a failure that no call has thrown, once: for a destructor, which cannot throw. Under the engine's lock.
   void tell_untold();
-  // Waits for a call whose caller does not want to hear of its failure.
+  // Waits for a call. If it fails, the next call throws that; this one does not.
   void wait_untold(Request& request);
   // In a forked child.
   void live_for_ever() override { self_ = weak_from_this().lock(); }
 
-  // Thread-safe. fail() marks only this rank's communicator; abort() tells everyone.
+  // Thread-safe. fail() marks only this rank's group; abort() also tells all other ranks.
   void fail(Failure failure);
   void abort(Failure failure);
   bool has_failed() const { return failure_.has_failed(); }
-  // On the control thread. A rank of the job is lost, and why. What it has sent may still be on its way, and be all
-  // that the calls need that have been made: they fail when they come to a stand. No call is made any more.
+  // On the control thread. The job has lost a rank. Messages of that rank may still be on their way, so calls that have
+  // been made fail only when they no longer move. New calls fail at once.
   void lose(int job_rank, const std::string& why) override;
   void on_notice(const Notice& notice) override;  // likewise
 
   // Under the engine's lock.
   void advance() override;
-  void watch_driven(
-      BackoffPolicy::Clock::time_point now) override;  // calls that the job's thread drives, once their turn comes
+  // Looks after the calls that the progress thread drives, for that thread waits for one at a time.
+  void watch_driven(BackoffPolicy::Clock::time_point now) override;
   std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
@@ -137,17 +143,17 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::vector<PeerLink> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
-  DeviceRendezvous* const rendezvous_;  // where those meet; nullptr: no device, or too many ranks
-  std::unique_ptr<Staging> staging_;    // once a call was staged
+  DeviceRendezvous* const rendezvous_;  // nullptr: there is no device, or there are too many ranks
+  std::unique_ptr<Staging> staging_;    // once a call has been staged
   DeviceHealth device_health_;
-  bool was_driven_ = false;           // the job's thread has had calls of it
-  int driven_ = 0;                    // those that are not over
-  const Plan* ready_plan_ = nullptr;  // whose channels are open and whose workspace is there
+  bool was_driven_ = false;           // the progress thread has had calls of this group
+  int driven_ = 0;                    // the progress thread's calls that are not over
+  const Plan* ready_plan_ = nullptr;  // its channels are open and its workspace is there
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
 
-  // A peer's channel has closed; until when the control plane may say why.
+  // A peer's channel has closed, and the control plane has until then to say why.
   std::optional<std::pair<ChannelClosed, BackoffPolicy::Clock::time_point>> cut_off_;
 
   std::optional<BackoffPolicy::Clock::time_point> given_up_at_;

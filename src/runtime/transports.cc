@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "transport/registry.h"
@@ -15,8 +14,8 @@ namespace {
 constexpr std::size_t kMaxReason = 1000;  // bytes of why a rank cannot use a kind
 
 // Obstacles travel as lines of text: the kind, ": ", the reason.
-std::string line_of(std::string_view kind, std::string reason) {
-  reason.resize(std::min(reason.size(), kMaxReason));
+std::string line_of(std::string_view kind, std::string reason, std::size_t max_bytes) {
+  reason.resize(std::min({reason.size(), kMaxReason, max_bytes - std::min(max_bytes, kind.size() + 3)}));
   std::ranges::replace(reason, '\n', ' ');
   return std::string(kind) + ": " + reason + "\n";
 }
@@ -50,7 +49,7 @@ std::string Transports::probe() {
   for (const Kind& kind : kinds_) {
     if (!kind.is_candidate) continue;
     const std::string reason = kind.connector->probe(is_forced(), settings_.size);
-    if (!reason.empty()) obstacles += line_of(kind.connector->name(), reason);
+    if (!reason.empty()) obstacles += line_of(kind.connector->name(), reason, kMaxObstacleBytes / kinds_.size());
   }
   return obstacles;
 }
@@ -106,16 +105,26 @@ void Transports::begin(const std::vector<Member>& members, bool share_processors
   }
   to_.resize(members.size());
   for (int rank = 0; rank < ranks.size(); ++rank) {
-    if (rank == ranks.own) continue;
-    const auto kind = std::ranges::find_if(kinds_, [&](const Kind& k) { return k.reaches(ranks.own, rank, ranks); });
-    if (kind == kinds_.end()) throw Error(ErrorCode::unsupported, "no transport reaches rank " + std::to_string(rank));
+    const bool is_own = rank == ranks.own;  // memory that others could reach is made for a rank alone too
+    const auto kind = std::ranges::find_if(kinds_, [&](const Kind& k) {
+      return (!is_own || k.connector->shares_memory()) && k.reaches(ranks.own, rank, ranks);
+    });
+    if (kind == kinds_.end()) {
+      if (is_own) continue;
+      throw Error(ErrorCode::unsupported, "no transport reaches rank " + std::to_string(rank));
+    }
     if (kind->transport == nullptr) kind->transport = &kind->connector->begin(ranks);
-    to_[rank] = &*kind;
+    if (!is_own) to_[rank] = &*kind;
   }
-  // What matters of a host from here on is that its ranks share memory.
+  for (const Kind& kind : kinds_)
+    if (kind.transport == nullptr) kind.connector->drop();
+  // What matters of a host from here on is that its ranks share memory: one that cannot is a host of its own.
   hosts_ = ranks.host;
-  if (std::ranges::none_of(kinds_, [](const Kind& k) { return k.is_candidate && k.connector->shares_memory(); }))
-    std::iota(hosts_.begin(), hosts_.end(), 0);
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    if (std::ranges::none_of(kinds_, [&](const Kind& k) {
+          return k.is_candidate && k.connector->shares_memory() && k.obstacles[rank].empty();
+        }))
+      hosts_[rank] = ranks.size() + rank;
 }
 
 std::vector<Transport*> Transports::used() const {

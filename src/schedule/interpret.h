@@ -12,7 +12,7 @@
 
 namespace tutti::internal {
 
-// What one run showed. `trouble` is empty when it ended with every rank's output right.
+// What one run showed. `error_text` is empty when it ended with every rank's output right.
 struct Run {
   std::string error_text;
   std::vector<std::vector<std::uint64_t>> outputs;  // by rank

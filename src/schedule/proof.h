@@ -19,8 +19,7 @@ struct Goal {
 // What whoever runs a schedule may do in the pass of a reduce, instead of when its turn comes:
 //   - a send that stands behind it: the pass stores the message where the peer wants it too, and the send is left out;
 //   - a reduce that finishes what it leaves in scratch, behind nothing but waits that are over when the pass begins:
-//   the
-//     pass stores what that one would, and all between is left out.
+//     the pass stores what that one would, and all between is left out.
 // Each time, and for each peer by itself, either may happen.
 struct Shortcut {
   std::uint32_t reduce = 0;  // steps of one schedule

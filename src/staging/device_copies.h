@@ -1,4 +1,4 @@
-// The copies of one call between its buffers on devices and the slots, as work on the streams of its streams.
+// The copies of one call between its buffers on devices and the slots, as work on streams of its devices.
 #pragma once
 
 #include <array>

@@ -64,8 +64,11 @@ class Connector {
     return {};
   }
 
-  // Makes the transport. Called once, and only where this rank reaches another by it. Throws Error.
+  // Makes the transport. Called once, and only where this rank reaches some rank by it. Throws Error.
   virtual Transport& begin(const JobRanks& ranks) = 0;
+
+  // No rank is reached by it: lets go of what probe() has opened.
+  virtual void drop() {}
 
   // After begin(), on the control thread: a connection to `peer` for its channel of `communicator` (0: for all its
   // channels), non-blocking and authenticated, or why there is none. attach() takes the fd.

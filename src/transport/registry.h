@@ -11,7 +11,8 @@ namespace tutti::internal {
 class Connector;
 struct ConnectorContext;
 
-// Throws Error{invalid_argument} where what is set for this kind of transport is malformed, be it used or not.
+// Throws Error{invalid_argument} where what is set for this kind of transport is malformed, be it used or not. (A
+// job of threads over inproc makes no other kind.)
 using MakeConnector = std::unique_ptr<Connector> (*)(const ConnectorContext& context);
 
 struct TransportKind {

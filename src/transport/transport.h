@@ -34,7 +34,8 @@ struct ChannelClosed {
   std::string why;  // "connection reset by peer"
 };
 
-// Of one channel no rank posts more receives than this before the first of them is filled.
+// As many receives of one channel are usually posted at once. Where there are more, a transport may copy what comes for
+// those beyond.
 inline constexpr std::size_t kMaxPostedReceives = 256;
 
 class Channel {

@@ -154,26 +154,26 @@ TEST(Relay, RankZeroHandsFarewellsOnWhenItLeaves) {
   for (int i : {0, 1}) EXPECT_EQ(std::get<Farewell>(out[i].message).account.digest, 50u);
   for (int i : {2, 3}) EXPECT_EQ(std::get<Notice>(out[i].message).kind, Kind::left);
 
-  ControlMember seat(1, 3, kPace, kStart);
-  seat.say_farewell(farewell_of(9, 5, 51));  // on its way to the hub, which answers no more
-  ASSERT_EQ(seat.take_outgoing().size(), 1u);
-  seat.received(out[0].message, at(2));
-  seat.received(out[2].message, at(2));
-  ASSERT_EQ(seat.take_notices().size(), 1u);
-  seat.closed("closed");
-  auto notices = seat.take_notices();
+  ControlMember member(1, 3, kPace, kStart);
+  member.say_farewell(farewell_of(9, 5, 51));  // on its way to the hub, which answers no more
+  ASSERT_EQ(member.take_outgoing().size(), 1u);
+  member.received(out[0].message, at(2));
+  member.received(out[2].message, at(2));
+  ASSERT_EQ(member.take_notices().size(), 1u);
+  member.closed("closed");
+  auto notices = member.take_notices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].kind, Kind::differed);
   EXPECT_EQ(notices[0].peer, 0);
-  seat.say_farewell(farewell_of(7, 1, 10));  // of which nothing is known
-  notices = seat.take_notices();
+  member.say_farewell(farewell_of(7, 1, 10));  // of which nothing is known
+  notices = member.take_notices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].kind, Kind::agreed);
-  EXPECT_TRUE(seat.take_outgoing().empty());
+  EXPECT_TRUE(member.take_outgoing().empty());
 }
 
 TEST(ControlMember, AnswersPingsAndProbes) {
-  ControlMember seat(1, 3, kPace, kStart);
+  ControlMember member(1, 3, kPace, kStart);
   auto history = std::make_shared<CallHistory>();
   const auto enter = [&](std::uint32_t sequence) {
     history->begins(sequence, Tag{{10 * sequence, 10 * sequence + 1}});
@@ -182,12 +182,12 @@ TEST(ControlMember, AnswersPingsAndProbes) {
   enter(6);
   history->completed(6);
   enter(7);
-  seat.publish(9, history);
-  seat.received(Ping{}, at(1));
-  EXPECT_TRUE(std::holds_alternative<Ping>(seat.take_outgoing().at(0)));
+  member.publish(9, history);
+  member.received(Ping{}, at(1));
+  EXPECT_TRUE(std::holds_alternative<Ping>(member.take_outgoing().at(0)));
   const auto answer_to = [&](std::uint64_t communicator, std::uint32_t sequence) {
-    seat.received(Probe{2, 1, communicator, sequence}, at(2));
-    const auto out = seat.take_outgoing();
+    member.received(Probe{2, 1, communicator, sequence}, at(2));
+    const auto out = member.take_outgoing();
     EXPECT_EQ(std::get<Answer>(out.at(0)).to, 2);
     return std::get<Answer>(out.at(0)).notice;
   };
@@ -201,21 +201,21 @@ TEST(ControlMember, AnswersPingsAndProbes) {
   EXPECT_TRUE(answer_to(9, 7).entered);  // too long ago to say which
   EXPECT_EQ(answer_to(9, 7).call, Tag{});
   EXPECT_FALSE(answer_to(9, 7).has_left);
-  seat.unpublish(9);
+  member.unpublish(9);
   EXPECT_TRUE(answer_to(9, 39).entered);
   EXPECT_TRUE(answer_to(9, 39).has_left);
   EXPECT_FALSE(answer_to(9, 40).entered);
 }
 
 TEST(ControlMember, RemembersTheCommunicatorsThatItHasLeftLately) {
-  ControlMember seat(1, 3, kPace, kStart);
+  ControlMember member(1, 3, kPace, kStart);
   for (std::uint64_t communicator = 1; communicator <= 300; ++communicator) {
-    seat.publish(communicator, std::make_shared<CallHistory>());
-    seat.unpublish(communicator);
+    member.publish(communicator, std::make_shared<CallHistory>());
+    member.unpublish(communicator);
   }
   const auto has_left = [&](std::uint64_t communicator) {
-    seat.received(Probe{2, 1, communicator, 1}, at(1));
-    return std::get<Answer>(seat.take_outgoing().at(0)).notice.has_left;
+    member.received(Probe{2, 1, communicator, 1}, at(1));
+    return std::get<Answer>(member.take_outgoing().at(0)).notice.has_left;
   };
   EXPECT_TRUE(has_left(300));
   EXPECT_TRUE(has_left(200));
@@ -223,25 +223,25 @@ TEST(ControlMember, RemembersTheCommunicatorsThatItHasLeftLately) {
 }
 
 TEST(ControlMember, HearsOfEachEndOnce) {
-  ControlMember seat(1, 3, kPace, kStart);
+  ControlMember member(1, 3, kPace, kStart);
   Notice notice;
   notice.kind = Kind::left;
   notice.peer = 2;
-  seat.received(notice, at(1));
+  member.received(notice, at(1));
   notice.kind = Kind::lost;
-  seat.received(notice, at(2));
+  member.received(notice, at(2));
   notice.peer = 99;
-  seat.received(notice, at(2));
-  const auto notices = seat.take_notices();
+  member.received(notice, at(2));
+  const auto notices = member.take_notices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].kind, Kind::left);
-  EXPECT_TRUE(seat.is_gone(2));
+  EXPECT_TRUE(member.is_gone(2));
 }
 
 TEST(ControlMember, TheHubsEndIsADeathUnlessItLeft) {
-  ControlMember seat(1, 3, kPace, kStart);
-  seat.closed("reset");
-  const auto notices = seat.take_notices();
+  ControlMember member(1, 3, kPace, kStart);
+  member.closed("reset");
+  const auto notices = member.take_notices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].kind, Kind::lost);
   EXPECT_EQ(notices[0].peer, 0);
@@ -256,13 +256,13 @@ TEST(ControlMember, TheHubsEndIsADeathUnlessItLeft) {
 }
 
 TEST(ControlMember, ASilentHubIsLostButNotByASleeper) {
-  ControlMember seat(1, 3, kPace, kStart);
-  for (int s = 1; s <= 15; ++s) seat.tick(at(1000 * s));
-  EXPECT_TRUE(seat.take_notices().empty());
-  seat.tick(at(100'000));
-  EXPECT_TRUE(seat.take_notices().empty());
-  for (int s = 101; s <= 116; ++s) seat.tick(at(1000 * s));
-  EXPECT_EQ(seat.take_notices().size(), 1u);
+  ControlMember member(1, 3, kPace, kStart);
+  for (int s = 1; s <= 15; ++s) member.tick(at(1000 * s));
+  EXPECT_TRUE(member.take_notices().empty());
+  member.tick(at(100'000));
+  EXPECT_TRUE(member.take_notices().empty());
+  for (int s = 101; s <= 116; ++s) member.tick(at(1000 * s));
+  EXPECT_EQ(member.take_notices().size(), 1u);
 }
 
 }  // namespace

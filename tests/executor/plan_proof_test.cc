@@ -74,5 +74,16 @@ TEST(PlanProof, HoldsForEveryAlgorithmWithItsFusedStores) {
   EXPECT_GE(fused.finishing.size(), 2u);
 }
 
+// Copies from and to a device go by rows.
+TEST(PlanProof, RefusesRowsThatTheCallersBuffersDoNotHave) {
+  const AlgorithmEntry& entry = *find_algorithm(Collective::all_gather, Algorithm::ring);
+  PlannedCall planned(entry, Layout::of(3), {.dtype = DType::float32, .count = 1000}, 1, {});
+  EXPECT_TRUE(planned.prove().holds);
+  Plan& plan = *planned.plans[1];
+  plan.input_rows = 3;
+  plan.input_bytes = 3 * plan.whole_row_bytes;
+  EXPECT_FALSE(planned.prove().holds);
+}
+
 }  // namespace
 }  // namespace tutti::internal

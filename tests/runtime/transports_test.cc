@@ -59,7 +59,7 @@ TEST(Transports, JoinEachRankByTheFirstKindThatReachesIt) {
 
 TEST(Transports, CountRanksAsOfOneHostWhereTheySoShareMemoryOnly) {
   Choice tcp("tcp", members({"a", "a", "b"}));
-  EXPECT_THAT(tcp.transports.hosts(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(tcp.transports.hosts(), ElementsAre(3, 4, 5));
   EXPECT_TRUE(tcp.transports.wakes_sleepers());
   EXPECT_EQ(tcp.transports.describe(), "transports: tcp to 2 (TUTTI_TRANSPORT: tcp)");
 }
@@ -82,8 +82,15 @@ TEST(Transports, ThatTheSettingsNameAndThatDoNotDoAreAnError) {
 TEST(Transports, OfARankAloneAreNone) {
   Choice alone("auto", members({"a"}));
   EXPECT_EQ(alone.transports.describe(), "transports: none (TUTTI_TRANSPORT: auto)");
-  EXPECT_TRUE(alone.transports.used().empty());
+  EXPECT_EQ(alone.transports.used().size(), 1U);  // its memory is as others' is
   EXPECT_NE(alone.transports.allocate(100)->data(), nullptr);
+}
+
+TEST(Transports, CountARankThatCannotShareMemoryAsAHostOfItsOwn) {
+  Choice choice("auto", with_obstacles(members({"a", "a", "a"}), 1, "shm: no memory\nverbs: no port\n"));
+  EXPECT_THAT(choice.transports.hosts(), ElementsAre(0, 4, 0));
+  EXPECT_EQ(choice.transports.describe(),
+            "transports: shm to 1 tcp to 1 (TUTTI_TRANSPORT: auto; no shm, as of rank 1: no memory)");
 }
 
 TEST(Transports, ThatAreNewCarryWholeJobs) {

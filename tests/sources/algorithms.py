@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/reference/algorithms.md has a section for each algorithm, and its formulas hold: algorithms.py SOURCE_DIR TUTTI
+"""docs/reference/algorithms.md holds: the formulas of each section are so. algorithms.py SOURCE_DIR TUTTI
 
 Messages, bytes, rounds and what crosses between hosts are what the algorithms' files claim, which collectives_test
 holds against the schedules. A time is an upper bound of the price, and not more than five times as

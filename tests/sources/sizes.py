@@ -42,7 +42,7 @@ LARGE = {
     "src/runtime/engine.h Engine":
         "one lock, and all that happens under it; waiting for news and the end at exit could be classes",
     "src/runtime/group.h Group":
-        "every way to make a call, to drive it, to wait for it and to end it with an error: in four files, not yet "
+        "every way to make a call, to drive it, to wait for it and to end it with an error: in five files, not yet "
         "in classes",
     "src/runtime/job.h Job":
         "what the communicators of a rank share: two in three of the methods hand out a part or answer in one line",
@@ -50,7 +50,7 @@ LARGE = {
         "the interpreter of the verifier: a method for each kind of step and each rule, over one state; its types "
         "are nested here",
     "src/transport/verbs/channel.h Channel":
-        "overrides all of tutti::Channel, and hands on to Sender, Receiver and Line; the greeting could be a class",
+        "overrides all of internal::Channel, and hands on to Sender, Receiver and JoinedPair; the greeting could be a class",
     "src/transport/verbs/receiver.h Receiver":
         "one state, what has arrived and what is claimed: half of the methods are a line, so that Channel can ask",
     "tools/tutti/bench/options.h BenchOptions": "a value: a field for each option of `tutti bench`",

@@ -35,7 +35,7 @@ struct ConnectionKind {
 inline std::ostream& operator<<(std::ostream& out, const ConnectionKind& kind) { return out << kind.name; }
 
 // Every kind that is registered (transport/registry.h) and can be used here; threads of one process; verbs over a
-// fake device; and each of them behind a wrapper that makes error_text.
+// fake device; and each of them behind a wrapper that injects faults.
 std::vector<ConnectionKind> all_connections();
 
 }  // namespace tutti::internal

@@ -13,8 +13,8 @@ Channel::Channel(std::shared_ptr<Hub> hub, Resident& self, std::uint64_t communi
       in_key_(communicator, peer, rank),
       peer_(peer) {
   const std::lock_guard lock(hub_->mutex_);
-  out_ = hub_->lane(out_key_);
-  in_ = hub_->lane(in_key_);
+  out_ = hub_->direction(out_key_);
+  in_ = hub_->direction(in_key_);
   out_->sender = &self_;
   in_->receiver = &self_;
 }

@@ -1,4 +1,4 @@
-// Two lanes of the hub, one each way.
+// A channel has two directions of the hub, one each way.
 //
 // The receiver moves the bytes: when a message and a posted receive have met, it copies straight from the sender's
 // memory into its own; a view is the sender's memory itself. The sender writes only what it has reserved: a posted
@@ -47,7 +47,7 @@ class Channel final : public internal::Channel {
   Resident& self_;
   const Hub::Key out_key_, in_key_;
   const int peer_;
-  std::shared_ptr<Lane> out_, in_;
+  std::shared_ptr<Direction> out_, in_;
   std::optional<std::uint64_t> withdrawn_in_;  // the peer's turn
   std::size_t released_ = 0;                   // bytes given back of the message that is viewed
 };

@@ -2,15 +2,15 @@
 
 namespace tutti::internal::inproc {
 
-std::shared_ptr<Lane> Hub::lane(const Key& key) {
-  std::shared_ptr<Lane>& lane = lanes_[key];
-  if (!lane) lane = std::make_shared<Lane>();
-  return lane;
+std::shared_ptr<Direction> Hub::direction(const Key& key) {
+  std::shared_ptr<Direction>& direction = directions_[key];
+  if (!direction) direction = std::make_shared<Direction>();
+  return direction;
 }
 
 void Hub::drop_if_left(const Key& key) {
-  const auto at = lanes_.find(key);
-  if (at != lanes_.end() && at->second->sender_gone && at->second->receiver_gone) lanes_.erase(at);
+  const auto at = directions_.find(key);
+  if (at != directions_.end() && at->second->sender_gone && at->second->receiver_gone) directions_.erase(at);
 }
 
 }  // namespace tutti::internal::inproc

@@ -30,7 +30,7 @@ struct Lent {
 };
 
 // One direction of one channel. The front of `lent` is message claims.done(): they meet in order.
-struct Lane {
+struct Direction {
   std::deque<Lent> lent;
   Claims claims;
   Resident* sender = nullptr;  // null before its channel is made and after it has gone
@@ -46,11 +46,11 @@ class Hub {
   friend class Channel;
   using Key = std::tuple<std::uint64_t, int, int>;  // communicator, from, to
 
-  std::shared_ptr<Lane> lane(const Key& key);  // requires mutex_
-  void drop_if_left(const Key& key);           // once both ends have gone; requires mutex_
+  std::shared_ptr<Direction> direction(const Key& key);  // requires mutex_
+  void drop_if_left(const Key& key);                     // once both ends have gone; requires mutex_
 
-  std::mutex mutex_;  // guards everything in here, lanes and residents included
-  std::map<Key, std::shared_ptr<Lane>> lanes_;
+  std::mutex mutex_;  // guards everything in here, directions and residents included
+  std::map<Key, std::shared_ptr<Direction>> directions_;
 };
 
 }  // namespace tutti::internal::inproc

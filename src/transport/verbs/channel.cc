@@ -36,7 +36,7 @@ void Channel::leave() {
   for (unsigned tries = 0; !done && std::chrono::steady_clock::now() < deadline; ++tries) {
     if (tries % kTriesBetweenLooks == 0) connection_.look_for_hang_up();
     if (!connection_.failed().empty()) return;  // a peer that has gone answers nothing
-    if (!asked) asked = connection_.line().write({}, connection_.line().at(0), Word::credit, true);
+    if (!asked) asked = connection_.joined().write({}, connection_.joined().at(0), Word::credit, true);
     const std::size_t count = connection_.pair().poll(events_);
     for (const Event& event : std::span(events_).first(count))
       done |= event.kind == Event::Kind::failed || (event.kind == Event::Kind::done && asked && event.count > last);
@@ -46,7 +46,8 @@ void Channel::leave() {
 // --- sending and receiving -------------------------------------------------------------------------------------------
 
 void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  if (connection_.is_usable() && !receiver_.has_to_tell() && sender_.send_at_once(tag, data, bytes, connection_.line()))
+  if (connection_.is_usable() && !receiver_.has_to_tell() &&
+      sender_.send_at_once(tag, data, bytes, connection_.joined()))
     return;
   stirred_ = true;
   sender_.push(tag, data, bytes);
@@ -75,15 +76,15 @@ bool Channel::view(const Tag& tag, std::size_t bytes, std::span<const std::byte>
   }
   pump();
   if (!connection_.is_joined()) return false;
-  const std::optional<std::span<const std::byte>> shown = receiver_.shown(connection_.line());
+  const std::optional<std::span<const std::byte>> shown = receiver_.shown(connection_.joined());
   if (shown) here = *shown;
   return shown.has_value();
 }
 
 void Channel::release(std::size_t bytes) {
   stirred_ = true;
-  receiver_.release(bytes, connection_.line());
-  if (connection_.failed().empty()) receiver_.tell(connection_.line());
+  receiver_.release(bytes, connection_.joined());
+  if (connection_.failed().empty()) receiver_.tell(connection_.joined());
 }
 
 bool Channel::progress() { return pump(); }
@@ -91,7 +92,7 @@ bool Channel::progress() { return pump(); }
 bool Channel::unclaimed(Tag& tag) try {
   if (!withdrawn_) poll();
   if (!connection_.is_joined()) return false;
-  const std::optional<Tag> next = receiver_.unclaimed(connection_.line());
+  const std::optional<Tag> next = receiver_.unclaimed(connection_.joined());
   if (next) tag = *next;
   return next.has_value();
 } catch (const ChannelClosed&) {
@@ -112,7 +113,7 @@ bool Channel::withdraw() {
 bool Channel::pump() {
   bool moved = poll();
   if (connection_.is_joined() && stirred_) {
-    moved |= receiver_.absorb(connection_.line());
+    moved |= receiver_.absorb(connection_.joined());
     if (connection_.failed().empty()) moved |= write();
     stirred_ = moved;
   }
@@ -123,8 +124,8 @@ bool Channel::pump() {
 
 // What the peer waits for goes before data: some devices send while they are given work, and data takes long.
 bool Channel::write() {
-  const bool told = receiver_.tell(connection_.line());
-  return sender_.write(connection_.line()) || told;
+  const bool told = receiver_.tell(connection_.joined());
+  return sender_.write(connection_.joined()) || told;
 }
 
 bool Channel::poll() {
@@ -150,7 +151,7 @@ bool Channel::take_in() {
         sender_.heard(event.word);
         switch (kind_of(event.word)) {
           case Word::fragment:
-            if (!receiver_.fragment(event.bytes, connection_.line()))
+            if (!receiver_.fragment(event.bytes, connection_.joined()))
               connection_.fail("the peer sent more than its credit");
             break;
           case Word::placed: receiver_.placed(); break;
@@ -161,7 +162,8 @@ bool Channel::take_in() {
     }
   }
   if (count > 0)
-    stirred_ |= !sender_.idle() || receiver_.has_more() || receiver_.has_to_tell() || connection_.line().owes_credit();
+    stirred_ |=
+        !sender_.idle() || receiver_.has_more() || receiver_.has_to_tell() || connection_.joined().owes_credit();
   return count > 0;
 }
 

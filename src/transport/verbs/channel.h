@@ -32,7 +32,7 @@ class Channel final : public internal::Channel {
   void release(std::size_t bytes) override;
   bool progress() override;
   void flush() override {
-    if (connection_.is_usable()) receiver_.tell(connection_.line());
+    if (connection_.is_usable()) receiver_.tell(connection_.joined());
   }
   bool unclaimed(Tag& tag) override;
   bool withdraw() override;

@@ -31,7 +31,7 @@ Connection::~Connection() {
 
 bool Connection::take_news() {
   if (mailbox_->has_news()) begin();
-  while (fd_ >= 0 && failed_.empty() && !line_ && hear()) {
+  while (fd_ >= 0 && failed_.empty() && !joined_ && hear()) {
   }
   return is_joined();
 }
@@ -96,7 +96,7 @@ bool Connection::hear() {
   }
   if (heard_.size() <= Greeting::kBytes) return true;
   const auto greeting = Greeting::decode(std::span(heard_).first<Greeting::kBytes>());
-  line_.emplace(Line{*pair_, *block_, greeting->block});
+  joined_.emplace(JoinedPair{*pair_, *block_, greeting->block});
   look_for_hang_up();  // the news of it may have come with these bytes
   return true;
 }

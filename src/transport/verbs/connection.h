@@ -13,7 +13,7 @@
 #include "transport/verbs/block.h"
 #include "transport/verbs/endpoint.h"
 #include "transport/verbs/fabric.h"
-#include "transport/verbs/line.h"
+#include "transport/verbs/joined_pair.h"
 
 namespace tutti::internal::verbs {
 
@@ -27,11 +27,11 @@ class Connection {
   // Takes in what the control thread and the peer have told of the connection, and answers. Whether both ends are
   // joined by now. Never blocks.
   bool join() { return (is_joined() && !mailbox_->has_news()) || take_news(); }
-  bool is_joined() const { return line_.has_value(); }
+  bool is_joined() const { return joined_.has_value(); }
   bool is_usable() const { return is_joined() && failed_.empty(); }
 
   // Once joined.
-  Line& line() { return *line_; }
+  JoinedPair& joined() { return *joined_; }
   QueuePair& pair() { return *pair_; }
   const Block& block() const { return *block_; }
 
@@ -67,7 +67,7 @@ class Connection {
   bool is_reachable_ = false;     // the peer has been told that this end is joined; the peer's may not be
   std::unique_ptr<Block> block_;  // outlives the queue pair
   std::unique_ptr<QueuePair> pair_;
-  std::optional<Line> line_;  // once both ends are joined
+  std::optional<JoinedPair> joined_;  // once both ends are joined
 };
 
 }  // namespace tutti::internal::verbs

@@ -39,6 +39,8 @@ class VerbsConnector final : public Connector {
 
   internal::Transport& begin(const JobRanks&) override { return transport_.emplace(sleeper_, std::move(fabric_)); }
 
+  void drop() override { fabric_.reset(); }
+
   void attach(std::uint64_t communicator, int peer, int fd) override { transport_->attach(communicator, peer, fd); }
   void fail(std::uint64_t communicator, int peer, const std::string& why) override {
     transport_->fail(communicator, peer, why);

@@ -32,19 +32,19 @@ bool Receiver::offer(const Claim& claim) {
   return true;
 }
 
-void Receiver::release(std::size_t bytes, Line& line) {
+void Receiver::release(std::size_t bytes, JoinedPair& joined) {
   assert(claims_.viewing() && header_ && bytes <= left());
-  if (bytes > 0) use(bytes, line);
+  if (bytes > 0) use(bytes, joined);
   if (left() == 0) finish_front();
 }
 
-bool Receiver::fragment(std::size_t bytes, Line& line) {
+bool Receiver::fragment(std::size_t bytes, JoinedPair& joined) {
   if (bytes == 0 || bytes > kMaxFragment) return false;
   const std::uint64_t at = place_of(end_, bytes), end = at + whole_granules(bytes);
-  if (end > line.consumed + kRingBytes) return false;
+  if (end > joined.consumed + kRingBytes) return false;
   end_ = end;
-  if (take_at_once(at, bytes, line)) {
-    line.consumed = end;
+  if (take_at_once(at, bytes, joined)) {
+    joined.consumed = end;
   } else {
     arrivals_.push_back({at, bytes, false});
   }
@@ -53,11 +53,11 @@ bool Receiver::fragment(std::size_t bytes, Line& line) {
 
 // The short way of a message in one fragment, and most are: false, and nothing has changed, where it is not exactly
 // what a receive waits for. What is wrong then is said by the long way, absorb().
-bool Receiver::take_at_once(std::uint64_t at, std::size_t bytes, const Line& line) {
+bool Receiver::take_at_once(std::uint64_t at, std::size_t bytes, const JoinedPair& joined) {
   const Claim* const claim = claims_.front();
   if (claim == nullptr || claim->viewed || bytes != Header::kBytes + claim->bytes || header_ || !arrivals_.empty())
     return false;
-  const std::byte* const from = line.mine.data() + at % kRingBytes;
+  const std::byte* const from = joined.mine.data() + at % kRingBytes;
   const auto header = Header::decode(std::span<const std::byte, Header::kBytes>(from, Header::kBytes));
   if (!header || header->communicator != communicator_ || header->message != claim->message ||
       header->tag != claim->tag || header->length != claim->bytes || header->total != claim->bytes)
@@ -68,24 +68,24 @@ bool Receiver::take_at_once(std::uint64_t at, std::size_t bytes, const Line& lin
 }
 
 // The front fragment's first bytes have been used.
-void Receiver::use(std::size_t bytes, Line& line) {
+void Receiver::use(std::size_t bytes, JoinedPair& joined) {
   Arrival& front = arrivals_.front();
   assert(!front.placed && bytes <= front.bytes);
   front.at += bytes;
   front.bytes -= bytes;
   done_ += bytes;
-  drop_if_used(line);
+  drop_if_used(joined);
 }
 
-void Receiver::drop_if_used(Line& line) {
+void Receiver::drop_if_used(JoinedPair& joined) {
   if (arrivals_.front().bytes > 0) return;
-  line.consumed = whole_granules(arrivals_.front().at);
+  joined.consumed = whole_granules(arrivals_.front().at);
   arrivals_.pop_front();
 }
 
-bool Receiver::absorb(Line& line) {
+bool Receiver::absorb(JoinedPair& joined) {
   bool moved = false;
-  for (const Claim* claim = front_met(line); claim != nullptr; claim = front_met(line)) {
+  for (const Claim* claim = front_met(joined); claim != nullptr; claim = front_met(joined)) {
     if (header_->length < left() && !answered_) answer(*claim);
     if (claim->viewed && left() > 0 && !arrivals_.empty() && arrivals_.front().placed) reject(kNotOffered);
     if (claim->viewed) return moved;
@@ -98,8 +98,8 @@ bool Receiver::absorb(Line& line) {
         done_ = header_->total;
       } else {
         if (front.bytes > left()) reject("the peer sent more than the message has");
-        copy_bytes(claim->data + done_, line.mine.data() + front.at % kRingBytes, front.bytes);
-        use(front.bytes, line);
+        copy_bytes(claim->data + done_, joined.mine.data() + front.at % kRingBytes, front.bytes);
+        use(front.bytes, joined);
       }
     }
     if (left() > 0) return moved;
@@ -119,12 +119,12 @@ void Receiver::answer(const Claim& claim) {
   untold_.push_back(claim.message);
 }
 
-bool Receiver::tell(Line& line) {
+bool Receiver::tell(JoinedPair& joined) {
   bool wrote = false;
   while (!untold_.empty()) {
     // One write for all that lie next to each other.
     const std::size_t at = offers_written_ % kOffers;
-    std::byte* const staging = line.mine.data() + kOfferStaging + at * Offer::kBytes;
+    std::byte* const staging = joined.mine.data() + kOfferStaging + at * Offer::kBytes;
     std::size_t looked = 0, count = 0;
     for (; looked < untold_.size() && at + count < kOffers; ++looked) {
       const auto answer = answers_.find(untold_[looked]);
@@ -132,17 +132,17 @@ bool Receiver::tell(Line& line) {
       const auto bytes = answer->second.offer.encode();
       std::copy(bytes.begin(), bytes.end(), staging + count++ * Offer::kBytes);
     }
-    const Piece piece{staging, count * Offer::kBytes, line.mine.local_key()};
-    if (count > 0 && !line.write({&piece, 1}, line.at(kOffersAt + at * Offer::kBytes), Word::offers)) return wrote;
+    const Piece piece{staging, count * Offer::kBytes, joined.mine.local_key()};
+    if (count > 0 && !joined.write({&piece, 1}, joined.at(kOffersAt + at * Offer::kBytes), Word::offers)) return wrote;
     untold_.erase(untold_.begin(), untold_.begin() + static_cast<std::ptrdiff_t>(looked));
     offers_written_ += count;
     wrote |= count > 0;
   }
-  return (line.owes_credit() && line.write({}, line.at(0), Word::credit)) || wrote;
+  return (joined.owes_credit() && joined.write({}, joined.at(0), Word::credit)) || wrote;
 }
 
 // The claim whose message has begun to arrive.
-const Claim* Receiver::front_met(Line& line) {
+const Claim* Receiver::front_met(JoinedPair& joined) {
   const Claim* claim = claims_.front();
   if (claim == nullptr) return nullptr;
   if (!header_ && !arrivals_.empty() && arrivals_.front().placed) {
@@ -151,18 +151,18 @@ const Claim* Receiver::front_met(Line& line) {
     answered_ = true;
     done_ = 0;
   }
-  if (!parse_header(line)) return nullptr;
+  if (!parse_header(joined)) return nullptr;
   if (header_->tag != claim->tag) throw TagMismatch{peer_, claim->tag, header_->tag};
   if (header_->total != claim->bytes) throw LengthMismatch{peer_, claim->bytes, header_->total};
   return claim;
 }
 
-bool Receiver::parse_header(Line& line) {
+bool Receiver::parse_header(JoinedPair& joined) {
   if (header_) return true;
   if (arrivals_.empty() || arrivals_.front().placed) return false;
   Arrival& front = arrivals_.front();
   if (front.bytes < Header::kBytes) reject("the peer sent something that is not a message");
-  const std::span<const std::byte, Header::kBytes> bytes(line.mine.data() + front.at % kRingBytes, Header::kBytes);
+  const std::span<const std::byte, Header::kBytes> bytes(joined.mine.data() + front.at % kRingBytes, Header::kBytes);
   header_ = Header::decode(bytes);
   if (!header_) reject("the peer sent something that is not a message of version 1");
   if (header_->communicator != communicator_) reject("the peer sent a message of another communicator");
@@ -172,20 +172,20 @@ bool Receiver::parse_header(Line& line) {
   front.at += Header::kBytes;
   front.bytes -= Header::kBytes;
   done_ = 0;
-  drop_if_used(line);
+  drop_if_used(joined);
   return true;
 }
 
-std::optional<std::span<const std::byte>> Receiver::shown(const Line& line) const {
+std::optional<std::span<const std::byte>> Receiver::shown(const JoinedPair& joined) const {
   if (!header_ || claims_.front() == nullptr || !claims_.front()->viewed) return std::nullopt;
   if (left() == 0) return std::span<const std::byte>();
   if (arrivals_.empty() || arrivals_.front().placed) return std::nullopt;
   const Arrival& front = arrivals_.front();
-  return std::span(line.mine.data() + front.at % kRingBytes, std::min(front.bytes, left()));
+  return std::span(joined.mine.data() + front.at % kRingBytes, std::min(front.bytes, left()));
 }
 
-std::optional<Tag> Receiver::unclaimed(Line& line) {
-  if (claims_.front() != nullptr || !parse_header(line)) return std::nullopt;
+std::optional<Tag> Receiver::unclaimed(JoinedPair& joined) {
+  if (claims_.front() != nullptr || !parse_header(joined)) return std::nullopt;
   return header_->tag;
 }
 

@@ -13,8 +13,8 @@
 #include <memory>
 
 #include "transport/transport.h"
+#include "transport/verbs/joined_pair.h"
 #include "transport/verbs/layout.h"
-#include "transport/verbs/line.h"
 #include "transport/verbs/registry.h"
 
 namespace tutti::internal::verbs {
@@ -28,12 +28,12 @@ class Sender {
     waiting_.push_back({tag, data, bytes, pushed_++});
   }
   // A small message before which none waits: true if it has gone, and its memory is free.
-  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Line& line);
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, JoinedPair& joined);
   bool idle() const { return sent_ == pushed_; }
   std::uint64_t sent() const { return sent_; }
 
   // Writes what can be written now; true if anything was.
-  bool write(Line& line);
+  bool write(JoinedPair& joined);
 
   // --- what the peer and the queue pair say
   void done(std::uint64_t writes);
@@ -57,11 +57,11 @@ class Sender {
     std::uint64_t until;  // write; 0: it was copied
     std::shared_ptr<const Registration> registration;
   };
-  bool advance(Message& message, Line& line);
-  bool begin(Message& message, Line& line);
-  bool place(Message& message, Line& line);
-  bool ring(Message& message, Line& line);
-  bool write_fragment(Line& line, std::span<const std::byte> header, const Message& message, std::size_t bytes);
+  bool advance(Message& message, JoinedPair& joined);
+  bool begin(Message& message, JoinedPair& joined);
+  bool place(Message& message, JoinedPair& joined);
+  bool ring(Message& message, JoinedPair& joined);
+  bool write_fragment(JoinedPair& joined, std::span<const std::byte> header, const Message& message, std::size_t bytes);
   const Offer* offer_for(const Message& message) const;
   void give_back();
 

@@ -9,7 +9,7 @@
 
 namespace tutti::internal::verbs {
 
-struct Line {
+struct JoinedPair {
   QueuePair& pair;
   Block& mine;
   Place theirs;                // the peer's block
