@@ -144,7 +144,7 @@ TEST(Readme, SaysWhatCrossesBetweenHosts) {
 TEST(Catalogue, SendsBetweenHostsWhatItClaimsWhereHostsHoldAlignedPowersOfTwo) {
   for (const AlgorithmEntry& entry : catalogue()) {
     if (entry.between_hosts.empty()) continue;
-    for (int h : {2, 3, 4, 5, 7, 8})
+    for (int h : kBrief ? std::vector{2, 3, 5} : std::vector{2, 3, 4, 5, 7, 8})
       for (int g : {1, 2, 4, 8})
         for (int chunks : {1, 3}) {
           std::vector<int> hosts;

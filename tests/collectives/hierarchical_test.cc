@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "brief.h"
 #include "collectives/held_by_hosts.h"
 #include "collectives/sweep.h"
 
@@ -33,7 +34,7 @@ TEST(Hierarchical, IsThereForEveryCollectiveThatMovesData) { EXPECT_EQ(hierarchi
 
 TEST(HostAware, AreProvenWhereverTheRanksAre) {
   std::mt19937 random(7);
-  for (int n = 1; n <= 16; ++n)
+  for (int n = 1; n <= (kBrief ? 10 : 16); ++n)
     for (const std::vector<int>& hosts : placements(n, random))
       for (const AlgorithmEntry* entry : looking_at_hosts())
         for (int chunks : chunks_of(*entry))
@@ -97,7 +98,7 @@ TEST(Hierarchical, ResultsCrossToEachHostOnce) {
 // A channel shows one message at a time.
 TEST(HostAware, NoReduceTakesTwoMessagesOfOnePeer) {
   std::mt19937 random(11);
-  for (int n = 2; n <= 24; ++n)
+  for (int n = 2; n <= (kBrief ? 12 : 24); ++n)
     for (const std::vector<int>& hosts : placements(n, random))
       for (const AlgorithmEntry* entry : looking_at_hosts())
         for (const Schedule& schedule : build_all(*entry, on_hosts(hosts), {.chunks = chunks_of(*entry).back()}))

@@ -12,7 +12,7 @@ namespace {
 using namespace reduce_test;
 
 #ifdef TUTTI_BRIEF
-constexpr std::size_t kMaxElements = 160;  // several times slower
+constexpr std::size_t kMaxElements = 100;  // several times slower
 #else
 constexpr std::size_t kMaxElements = 300;
 #endif

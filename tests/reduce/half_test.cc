@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "brief.h"
 #include "reduce/inputs.h"
 #include "reduce/reduce.h"
 #include "reduce/reference.h"
@@ -72,7 +73,7 @@ TEST_P(HalfFloats, EveryValueBesideHundredsOfOthersAgrees) {
   std::vector<std::uint16_t> a = every_value(), b(a.size()), out(a.size()), expected(a.size());
   const ReduceSource sources[] = {{bytes_of(a)}, {bytes_of(b), 1}};
   const ReduceTarget target{bytes_of(out)}, expected_target{bytes_of(expected)};
-  for (std::uint32_t second = 0; second < 0x10000; second += 367) {
+  for (std::uint32_t second = 0; second < 0x10000; second += kBrief ? 3671 : 367) {
     std::fill(b.begin(), b.end(), static_cast<std::uint16_t>(second));
     for (const Op op : {Op::sum, Op::prod, Op::min, Op::max}) {
       reduce({GetParam(), op, true}, sources, {&target, 1}, a.size());
@@ -86,8 +87,8 @@ TEST_P(HalfFloats, SpecialValuesBesideEachOtherAgree) {
   std::vector<std::uint16_t> special;
   for (const std::uint16_t magnitude : {0x0000, 0x0001, 0x007f, 0x0080, 0x03ff, 0x0400, 0x3c00, 0x3f80, 0x7bff, 0x7c00,
                                         0x7c01, 0x7e00, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0x7fff}) {
-    special.push_back(magnitude);
-    special.push_back(magnitude | 0x8000);
+    if (!kBrief || magnitude % 2 == 0) special.push_back(magnitude);
+    if (!kBrief || magnitude % 2 != 0) special.push_back(magnitude | 0x8000);
   }
   std::vector<std::uint16_t> a = every_value(), b(a.size()), out(a.size()), expected(a.size());
   const ReduceSource forward[] = {{bytes_of(a)}, {bytes_of(b), 1}}, backward[] = {{bytes_of(b)}, {bytes_of(a), 1}};

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "brief.h"
 #include "reduce/inputs.h"
 #include "reduce/reference.h"
 #include "tutti/error.h"
@@ -95,7 +96,7 @@ TEST_P(ReduceOf, SeveralTargetsAndNonTemporalStoresAgree) {
   for_each_instruction_set([&] {
     for (const Op op : all_ops()) {
       for (const int n : {1, 2, 3, 13}) {
-        for (const int targets : {0, 1, 2, 3, 5}) {
+        for (const int targets : kBrief ? std::vector{0, 1, 3} : std::vector{0, 1, 2, 3, 5}) {
           for (const std::size_t skew : {0u, 1u, 64u}) {
             for (const std::size_t target_skew : {0u, 1u}) {
               for (const bool finish : {false, true}) {

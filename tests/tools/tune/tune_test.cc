@@ -63,7 +63,8 @@ TEST(MakeRules, PickWhatIsPredictedToBeTheCheapestOrClose) {
 
 TEST(MakeRules, DearMessagesAskForFewOfThemAndDearBytesForFewOfThose) {
   const auto chosen = [](const CostModel& model, std::size_t bytes) {
-    return Chooser(table_from(model, {.ranks = {8}}), 8, 8).choose(Collective::all_reduce, bytes, Order::canonical);
+    const ChoiceTable table{make_rules(model, HostCount::several, {.ranks = {8}}), model};
+    return Chooser(table, 8, 8).choose(Collective::all_reduce, bytes, Order::canonical);
   };
   const Algorithm dear_messages = chosen(with(1000, 1e-9, 1e-9), 64), dear_bytes = chosen(with(1e-6, 1, 1e-6), 8 << 20);
   const auto sent = [](Algorithm algorithm) {
