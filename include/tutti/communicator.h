@@ -20,6 +20,7 @@
 namespace tutti {
 
 namespace internal {
+struct AnyCall;
 class Group;
 class Request;
 class SymmetricMemory;
@@ -99,6 +100,7 @@ class Work {
 
  private:
   friend class Communicator;
+  friend struct internal::AnyCall;
   explicit Work(std::shared_ptr<internal::Request> request);
   std::shared_ptr<internal::Request> request_;
 };
@@ -307,6 +309,7 @@ class Communicator {
   std::string table() const;
 
  private:
+  friend struct internal::AnyCall;
   explicit Communicator(std::shared_ptr<internal::Group> group);
   std::shared_ptr<internal::Group> group_;
 };

@@ -7,6 +7,7 @@
 #include "schedule/builder.h"
 #include "transport/transport.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -29,61 +30,55 @@ namespace {
 class OneDevice {
  public:
   explicit OneDevice(std::span<const Participant> participants)
-      : participants_(participants), call_(Call::unpack(participants[0].tag)) {}
+      : participants_(participants),
+        call_(Call::unpack(participants[0].tag)),
+        holds_(call_.collective, static_cast<int>(participants.size()), call_.root) {}
 
   void enqueue(cuda::Stream stream) {
     for (const Participant& participant : participants_)
       for (const cuda::Event* event : participant.ready) event->hold(stream);
-    switch (call_.collective) {
-      case Collective::all_reduce: reduce(0, outputs(), stream); break;
-      case Collective::reduce_scatter:
-        for (const Participant& participant : participants_)
-          reduce(rank_of(participant) * row_bytes(), {{participant.output}}, stream);
-        break;
-      case Collective::all_gather:
-        for (const Participant& participant : participants_)
-          copy(participant.input, rank_of(participant) * row_bytes(), stream);
-        break;
-      case Collective::broadcast: copy(participants_[call_.root].input, 0, stream); break;
-      case Collective::barrier: break;
-    }
+    for (int row = 0; row < holds_.rows(); ++row) holds_.traits.combines() ? reduce(row, stream) : copy(row, stream);
   }
 
  private:
-  std::size_t row_bytes() const { return call_.count * size_of(call_.dtype); }
-  std::size_t rank_of(const Participant& participant) const {
-    return static_cast<std::size_t>(&participant - participants_.data());
+  std::size_t offset_of(int row, const RowRange& held) const {
+    return static_cast<std::size_t>(row - held.first) * call_.count * size_of(call_.dtype);
   }
-  std::vector<ReduceTarget> outputs() const {
+  const std::byte* input_of(int rank, int row) const {
+    return participants_[rank].input + offset_of(row, holds_.input(rank));
+  }
+  // Where the row is wanted, but there.
+  std::vector<ReduceTarget> targets_of(int row, const std::byte* but) const {
     std::vector<ReduceTarget> targets;
-    for (const Participant& participant : participants_) targets.push_back({participant.output});
+    for (int rank = 0; rank < holds_.ranks; ++rank) {
+      if (!holds_.gets(rank, row)) continue;
+      std::byte* const to = participants_[rank].output + offset_of(row, holds_.output(rank));
+      if (to != but) targets.push_back({to});
+    }
     return targets;
   }
 
-  // targets = the combination of all inputs' elements from byte `offset` on.
-  void reduce(std::size_t offset, const std::vector<ReduceTarget>& targets, cuda::Stream stream) const {
+  void reduce(int row, cuda::Stream stream) const {
     std::vector<int> bounds;
     std::vector<ReduceSource> sources;
-    for (int rank = 0; rank <= static_cast<int>(participants_.size()); ++rank) bounds.push_back(rank);
+    for (int rank = 0; rank <= holds_.ranks; ++rank) bounds.push_back(rank);
     const std::vector<std::uint8_t> joins = canonical_joins(bounds);
-    for (const Participant& participant : participants_)
-      sources.push_back({participant.input + offset, joins[sources.size()]});
-    const ReduceSpec spec{call_.dtype, call_.op, true, static_cast<std::uint32_t>(participants_.size())};
-    cuda::reduce(spec, sources, targets, call_.count, stream);
+    for (int rank = 0; rank < holds_.ranks; ++rank) sources.push_back({input_of(rank, row), joins[sources.size()]});
+    const ReduceSpec spec{call_.dtype, call_.op, true, static_cast<std::uint32_t>(holds_.ranks)};
+    cuda::reduce(spec, sources, targets_of(row, nullptr), call_.count, stream);
   }
 
-  // All outputs' elements from byte `offset` on = from, where they are not the same memory already.
-  void copy(const std::byte* from, std::size_t offset, cuda::Stream stream) const {
-    std::vector<ReduceTarget> targets;
-    for (const Participant& participant : participants_)
-      if (participant.output + offset != from) targets.push_back({participant.output + offset});
+  // Where it is not the same memory already.
+  void copy(int row, cuda::Stream stream) const {
+    const ReduceSource source{input_of(holds_.origin(row), row)};
+    const std::vector<ReduceTarget> targets = targets_of(row, source.data);
     if (targets.empty()) return;
-    const ReduceSource source{from};
     cuda::reduce({.dtype = call_.dtype, .op = call_.op}, {&source, 1}, targets, call_.count, stream);
   }
 
   std::span<const Participant> participants_;
   const Call call_;
+  const Distribution holds_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "executor/plan_fusing.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {
@@ -150,8 +151,7 @@ Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total
 }
 
 std::size_t total_count(const Call& call, int ranks) {
-  const bool parts = call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
-  return parts ? call.count * static_cast<std::size_t>(ranks) : call.count;
+  return call.count * static_cast<std::size_t>(traits_of(call.collective).rows(ranks));
 }
 
 namespace {
@@ -160,23 +160,19 @@ namespace {
 // `stride` elements apart.
 void describe_buffers(Plan& plan, int rank, int ranks, std::size_t count, std::size_t stride) {
   const Call& call = plan.call;
-  const std::size_t element = size_of(call.dtype), own = static_cast<std::size_t>(rank);
+  const std::size_t element = size_of(call.dtype);
+  const Distribution holds(call.collective, ranks, call.root);
+  const RowRange in = holds.input(rank), out = holds.output(rank);
   plan.alignment = element;
-  plan.input_bytes = plan.output_bytes = total_count(call, ranks) * element;
   plan.row_bytes = count * element;
   plan.whole_row_bytes = call.count * element;
-  if (call.collective == Collective::all_gather) {
-    plan.input_bias = own * stride * element;
-    plan.input_bytes = call.count * element;
-    plan.in_place = -static_cast<std::ptrdiff_t>(own * call.count * element);
-    plan.output_rows = static_cast<std::size_t>(ranks);
-  }
-  if (call.collective == Collective::reduce_scatter) {
-    plan.output_bias = own * stride * element;
-    plan.output_bytes = call.count * element;
-    plan.in_place = static_cast<std::ptrdiff_t>(own * call.count * element);
-    plan.input_rows = static_cast<std::size_t>(ranks);
-  }
+  plan.input_rows = static_cast<std::size_t>(in.count);
+  plan.output_rows = static_cast<std::size_t>(out.count);
+  plan.input_bytes = plan.input_rows * plan.whole_row_bytes;
+  plan.output_bytes = plan.output_rows * plan.whole_row_bytes;
+  plan.input_bias = static_cast<std::size_t>(in.first) * stride * element;
+  plan.output_bias = static_cast<std::size_t>(out.first) * stride * element;
+  plan.in_place = static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(plan.whole_row_bytes);
 }
 
 // The plan of a part of `count` elements.

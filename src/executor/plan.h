@@ -22,7 +22,7 @@ namespace tutti::internal {
 // chunk boundaries fall on cache lines where the collective leaves them free.
 Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total_count);
 
-// Elements that the whole message has: count, or ranks * count for all-gather and reduce-scatter.
+// Elements that the whole message has: those of all its rows (types/collective.h).
 std::size_t total_count(const Call& call, int ranks);
 
 struct Plan {
@@ -44,16 +44,16 @@ struct Plan {
   std::size_t most_sources = 0, most_pushes = 0;
 
   // The call is done in parts [0, parts), one after the other, by the steps above; the last, where it is shorter, by
-  // its own. The caller's buffers are rows of whole_row_bytes, as many as ranks for what all-gather puts out and
-  // reduce-scatter takes in, else one; each part takes the next row_bytes of every row.
+  // its own. The caller's buffers are so many rows of whole_row_bytes; each part takes the next row_bytes of every row.
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
   bool canonical = true;  // combines in the canonical order
-  std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 1, output_rows = 1;
+  std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 0, output_rows = 0;
 
   std::span<const PlanSource> sources_of(const ReduceStep& step) const {
     return std::span(sources).subspan(step.first_source, step.source_count);
   }
+  bool has_bytes() const { return row_bytes > 0; }
   const Plan& part(std::size_t number) const { return last != nullptr && number + 1 == parts ? *last : *this; }
 };
 

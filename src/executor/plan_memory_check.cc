@@ -64,7 +64,7 @@ void MemoryCheck::see_in_buffer(const Region& region, std::size_t offset, std::s
   const bool in = region.space == Space::input;
   const std::size_t bias = in ? plan_->input_bias : plan_->output_bias;
   const std::size_t rows = in ? plan_->input_rows : plan_->output_rows;
-  const std::size_t buffer_end = bias + (rows - 1) * pitch_bytes_ + row_bytes_;
+  const std::size_t buffer_end = rows == 0 ? bias : bias + (rows - 1) * pitch_bytes_ + row_bytes_;
   if (region.row != 0 || (bytes != 0 && (offset < bias || offset + bytes > buffer_end)))
     throw Refutation{fmt::format("{} lies outside of the caller's buffer", to_text(region))};
   const auto [found, fresh] = message_.try_emplace({region.slice, region.chunk}, Bytes{offset, offset + bytes});

@@ -12,6 +12,7 @@
 #include "executor/plan_reduction_check.h"
 #include "schedule/verify.h"
 #include "schedule/verify_form.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {
@@ -143,27 +144,25 @@ void check_buffers(const Plan& plan, const Plan& whole, int rank, int ranks, boo
   };
   const std::size_t element = size_of(whole.call.dtype);
   const std::size_t pitch = packed ? plan.row_bytes : whole.whole_row_bytes;
-  const bool gathers = whole.call.collective == Collective::all_gather;
-  const bool scatters = whole.call.collective == Collective::reduce_scatter;
-  require(plan.input_rows == static_cast<std::size_t>(scatters ? ranks : 1) &&
-              plan.output_rows == static_cast<std::size_t>(gathers ? ranks : 1),
-          "its buffers have other rows");
+  const Distribution holds(whole.call.collective, ranks, whole.call.root);
+  const RowRange in = holds.input(rank), out = holds.output(rank);
+  require(
+      plan.input_rows == static_cast<std::size_t>(in.count) && plan.output_rows == static_cast<std::size_t>(out.count),
+      "its buffers have other rows");
   require(plan.tag == whole.call.pack() && plan.whole_row_bytes == whole.call.count * element, "it is of another call");
-  require(plan.input_bias == (gathers ? rank * pitch : 0) && plan.output_bias == (scatters ? rank * pitch : 0),
-          "its own row begins elsewhere");
+  require(plan.input_bias == in.first * pitch && plan.output_bias == out.first * pitch, "its own row begins elsewhere");
   require(plan.input_bytes == plan.input_rows * plan.whole_row_bytes &&
               plan.output_bytes == plan.output_rows * plan.whole_row_bytes,
           "it asks for buffers of another size");
-  const auto shift = static_cast<std::ptrdiff_t>(rank * whole.whole_row_bytes);
-  require(plan.in_place == (scatters ? shift : gathers ? -shift : 0), "in place, a slice has two addresses");
+  const auto row = static_cast<std::ptrdiff_t>(whole.whole_row_bytes);
+  require(plan.in_place == (out.first - in.first) * row, "in place, a slice has two addresses");
 }
 
 // Of one part.
 std::vector<std::vector<Shortcut>> check_plans(std::span<const Plan* const> plans, std::size_t part,
                                                std::span<const Schedule> schedules, const Layout& layout, bool packed) {
   const Plan& first = plans[0]->part(part);
-  const bool by_slices =
-      first.call.collective == Collective::all_gather || first.call.collective == Collective::reduce_scatter;
+  const bool by_slices = traits_of(first.call.collective).has_row_per_rank();
   MemoryCheck memory(first.call.dtype, first.row_bytes, packed ? first.row_bytes : first.whole_row_bytes,
                      by_slices ? plans.size() : 1, by_slices);
   std::vector<std::vector<Shortcut>> shortcuts;

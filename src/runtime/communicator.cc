@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/any_call.h"
 #include "runtime/group.h"
 #include "runtime/group_setup.h"
 #include "selection/choose_text.h"
@@ -225,6 +226,13 @@ Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(
       group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream));
+}
+
+void internal::AnyCall::run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
+  world.group_->run(spec, in, out, stream);
+}
+Work internal::AnyCall::start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
+  return Work(world.group_->start(spec, in, out, stream));
 }
 
 }  // namespace tutti

@@ -34,7 +34,7 @@ inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
-  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->input_bytes > 0) enter_rendezvous(request);
+  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes()) enter_rendezvous(request);
 }
 
 // Who has no device memory says so, and goes on.

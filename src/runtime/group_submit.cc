@@ -3,6 +3,7 @@
 
 #include "cuda/device.h"
 #include "runtime/group.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {
@@ -10,23 +11,26 @@ namespace {
 std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 
-[[noreturn]] void refuse_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+// What a rank does not hold (types/collective.h) may be anything.
+void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
   const std::string what(to_string(plan.call.collective));
-  if (input.data == nullptr || output.data == nullptr)
+  const bool reads = plan.input_bytes > 0, writes = plan.output_bytes > 0;
+  if ((reads && in == 0) || (writes && out == 0))
     throw Error(ErrorCode::invalid_argument,
                 what + ": a buffer is null though count is " + std::to_string(plan.call.count));
-  if ((address_of(input) | address_of(output)) % size_of(plan.call.dtype) != 0)
+  if (((reads ? in : 0) | (writes ? out : 0)) % size_of(plan.call.dtype) != 0)
     throw Error(ErrorCode::invalid_argument, what + ": a buffer is not aligned to its element type");
-  throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
+  if (reads && writes && overlap)
+    throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
 }
 
 void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::uintptr_t in = address_of(input), out = address_of(output);
-  if (plan.input_bytes == 0) return;
+  if (!plan.has_bytes()) return;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
-  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || !(apart || in_place))
-    refuse_buffers(plan, input, output);
+  const bool overlap = !(apart || in_place);
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap) check_closely(plan, in, out, overlap);
 }
 
 // Also what is no kind at all, so that look_at_devices() refuses it.
@@ -130,11 +134,13 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
   if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  const Distribution holds(spec.collective, size(), spec.root);
+  const RowRange in = holds.input(rank()), out = holds.output(rank());
+  // In place, what is only moved may be where it is wanted already.
+  const bool is_there = !holds.traits.combines() && input.data == output.data && out.count <= in.count;
   Sides sides{side_of(input), side_of(output)};
-  if (spec.collective == Collective::broadcast) {
-    sides.in.moves = rank() == spec.root;
-    sides.out.moves = rank() != spec.root;
-  }
+  sides.in.moves = in.count > 0;
+  sides.out.moves = out.count > 0 && !is_there;
   return sides;
 }
 

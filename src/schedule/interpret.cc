@@ -55,7 +55,7 @@ class Interpreter {
   Interpreter(std::span<const Schedule> schedules, const Layout& layout, const Goal& goal, std::size_t count,
               bool in_place, std::uint64_t seed)
       : schedules_(schedules),
-        goal_(goal),
+        holds_(goal.collective, layout.ranks(), goal.root),
         arithmetic_(layout, goal),
         dice_(seed),
         channels_(schedules.size() * schedules.size()) {
@@ -85,7 +85,7 @@ class Interpreter {
   const Step& step_of(int rank) const { return schedules_[rank].steps[ranks_[rank].step]; }
 
   std::span<const Schedule> schedules_;
-  const Goal& goal_;
+  const Distribution holds_;
   Arithmetic arithmetic_;
   Dice dice_;
   std::vector<Rank> ranks_;
@@ -270,15 +270,14 @@ void Interpreter::consume(int rank, const Step& step) {
 void Interpreter::end(int rank) {
   ranks_[rank].ended = true;
   const bool all_started = std::ranges::all_of(ranks_, [](const Rank& other) { return other.started; });
-  if (goal_.collective == Collective::barrier && !all_started)
-    throw RunError{"a rank leaves the barrier before all have entered"};
+  if (!holds_.traits.has_bytes() && !all_started) throw RunError{"a rank leaves the barrier before all have entered"};
 }
 
 std::vector<std::uint64_t> Interpreter::output(int rank) const {
   std::vector<std::uint64_t> values;
   const Partition& partition = ranks_[rank].memory.partition();
   for (std::size_t slice = 0; slice < partition.slices; ++slice) {
-    if (goal_.collective == Collective::reduce_scatter && slice != static_cast<std::size_t>(rank)) continue;
+    if (!holds_.gets(rank, static_cast<int>(slice))) continue;
     const ElementRange range = partition.slice(slice);
     for (std::size_t i = range.begin; i < range.end; ++i) {
       values.push_back(read(ranks_[rank].memory.output()[i]));

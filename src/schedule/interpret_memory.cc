@@ -16,10 +16,6 @@ std::uint64_t read(const Element& element) {
   return element.value;
 }
 
-bool Arithmetic::combines() const {
-  return goal_.collective == Collective::all_reduce || goal_.collective == Collective::reduce_scatter;
-}
-
 std::uint64_t Arithmetic::combine(std::uint64_t below, std::uint64_t top) const {
   return goal_.order == Order::canonical ? mix(mix(below) + 3 * top) : below + top;
 }
@@ -33,13 +29,14 @@ std::uint64_t Arithmetic::tree(int lo, int hi, std::size_t element) const {
 
 std::uint64_t Arithmetic::expected(std::size_t slice, std::size_t element) const {
   if (combines()) return finish(tree(0, layout_.leaves(), element));
-  return input(goal_.collective == Collective::broadcast ? goal_.root : static_cast<int>(slice), element);
+  return input(holds_.origin(static_cast<int>(slice)), element);
 }
 
 RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count,
                        bool in_place)
     : in_place_(in_place) {
-  partition_.count = goal.collective == Collective::barrier ? 0 : count;
+  const Distribution holds(goal.collective, layout.ranks(), goal.root);
+  partition_.count = holds.traits.has_bytes() ? count : 0;
   partition_.slices = schedule.slices;
   partition_.chunks = schedule.chunks;
   for (std::size_t slice = 0; slice < partition_.slices; ++slice)
@@ -52,8 +49,12 @@ RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goa
   const int rows = arithmetic.combines() ? layout.leaves_of(schedule.rank) : 1;
   const int first = arithmetic.combines() ? layout.first_leaf[schedule.rank] : schedule.rank;
   inputs_.assign(std::max(rows, 1), std::vector<Element>(partition_.count));
-  const bool own_slice = goal.collective == Collective::all_gather;
-  const ElementRange held = own_slice ? partition_.slice(schedule.rank) : ElementRange{0, partition_.count};
+  const RowRange own = holds.input(schedule.rank);
+  const bool by_slices = holds.traits.has_row_per_rank();
+  ElementRange held{0, own.count > 0 ? partition_.count : 0};
+  if (by_slices && own.count > 0)
+    held = {partition_.slice(static_cast<std::size_t>(own.first)).begin,
+            partition_.slice(static_cast<std::size_t>(own.first + own.count - 1)).end};
   for (int row = 0; row < rows; ++row)
     for (std::size_t i = held.begin; i < held.end; ++i) inputs_[row][i] = {arithmetic.input(first + row, i), true};
 }

@@ -10,6 +10,7 @@
 #include "schedule/partition.h"
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -30,9 +31,10 @@ std::uint64_t read(const Element& element);  // throws RunError where nothing wa
 
 class Arithmetic {
  public:
-  Arithmetic(const Layout& layout, const Goal& goal) : layout_(layout), goal_(goal) {}
+  Arithmetic(const Layout& layout, const Goal& goal)
+      : layout_(layout), goal_(goal), holds_(goal.collective, layout.ranks(), goal.root) {}
 
-  bool combines() const;  // leaves; otherwise ranks' data moves
+  bool combines() const { return holds_.traits.combines(); }  // leaves; otherwise ranks' data moves
   std::uint64_t input(int leaf, std::size_t element) const { return mix(mix(leaf) ^ element); }
   std::uint64_t combine(std::uint64_t below, std::uint64_t top) const;
   std::uint64_t finish(std::uint64_t value) const { return mix(value ^ 0xf1); }
@@ -43,6 +45,7 @@ class Arithmetic {
 
   const Layout& layout_;
   const Goal& goal_;
+  const Distribution holds_;
 };
 
 class RankMemory {

@@ -19,12 +19,12 @@ int written_output(Execution& execution, int rank, int slice, int chunk) {
   return *found;
 }
 
-// All-gather and broadcast: everyone holds the data of the rank that has it.
-void check_moved(Execution& execution, std::span<const Schedule> schedules, const Goal& goal) {
+// Each rank that gets a slice holds the data of the rank that gave it.
+void check_moved(Execution& execution, std::span<const Schedule> schedules, const Distribution& holds) {
   for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank)
     for (int slice = 0; slice < schedules[0].slices; ++slice)
-      for (int chunk = 0; chunk < schedules[0].chunks; ++chunk) {
-        const int origin = goal.collective == Collective::broadcast ? goal.root : slice;
+      for (int chunk = 0; chunk < schedules[0].chunks && holds.gets(rank, slice); ++chunk) {
+        const int origin = holds.origin(slice);
         const int found = written_output(execution, rank, slice, chunk);
         if (found != execution.expressions().leaf(origin))
           throw Refutation{fmt::format("{} ends as {}, not as rank {}'s data", output_name(rank, slice, chunk),
@@ -32,15 +32,15 @@ void check_moved(Execution& execution, std::span<const Schedule> schedules, cons
       }
 }
 
-void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout, const Goal& goal,
-                    Proof& proof) {
+void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout,
+                    const Distribution& holds, Order order, Proof& proof) {
   Expressions& expressions = execution.expressions();
   const int canonical = expressions.finish(expressions.canonical(0, layout.leaves()));
   proof.canonical = true;
   for (int slice = 0; slice < schedules[0].slices; ++slice) {
     std::optional<int> first;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-      if (goal.collective == Collective::reduce_scatter && rank != slice) continue;
+      if (!holds.gets(rank, slice)) continue;
       for (int chunk = 0; chunk < schedules[0].chunks; ++chunk) {
         const std::string name = output_name(rank, slice, chunk);
         const int found = written_output(execution, rank, slice, chunk);
@@ -50,7 +50,7 @@ void check_combined(Execution& execution, std::span<const Schedule> schedules, c
         if (first.value_or(found) != found)
           throw Refutation{fmt::format("{} is combined in another order than the rest of the slice: {}", name,
                                        expressions.describe(found))};
-        if (goal.order == Order::canonical && found != canonical)
+        if (order == Order::canonical && found != canonical)
           throw Refutation{
               fmt::format("{} is not combined in canonical order but as {}", name, expressions.describe(found))};
         first = found;
@@ -77,12 +77,12 @@ Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Go
     check_shortcuts(schedules, shortcuts);
     Execution execution(schedules, layout, goal, shortcuts);
     execution.run();
-    if (goal.collective == Collective::barrier)
-      check_barrier(execution, layout);
-    else if (is_reduction(goal.collective))
-      check_combined(execution, schedules, layout, goal, proof);
-    else
-      check_moved(execution, schedules, goal);
+    const Distribution holds(goal.collective, layout.ranks(), goal.root);
+    switch (holds.traits.result) {
+      case Result::nothing: check_barrier(execution, layout); break;
+      case Result::combined: check_combined(execution, schedules, layout, holds, goal.order, proof); break;
+      case Result::moved: check_moved(execution, schedules, holds); break;
+    }
     proof.rounds = execution.rounds();
     proof.messages = execution.messages();
     proof.holds = true;

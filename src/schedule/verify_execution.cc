@@ -27,7 +27,7 @@ Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, 
       channels_(ranks_.size() * ranks_.size()) {
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     const Schedule& schedule = schedules[rank];
-    const int rows = std::max(1, input_rows(layout, goal.collective, rank));
+    const int rows = std::max(1, inputs_of(layout, goal.collective, rank));
     ranks_[rank].clock.assign(ranks_.size(), 0);
     ranks_[rank].inputs.resize(std::size_t{1} * rows * schedule.slices * schedule.chunks);
     ranks_[rank].scratch.resize(std::size_t{1} * schedule.scratch_rows * schedule.chunks);
@@ -225,13 +225,13 @@ Execution::Cell& Execution::cell(int rank, const Region& region) {
 }
 
 int Execution::load(const Access& access) {
-  if (goal_.collective == Collective::barrier) return 0;  // its messages are empty
+  if (!traits_of(goal_.collective).has_bytes()) return 0;  // its messages are empty
   const Region& region = access.region;
   Cell& from = cell(access.rank, region);
   if (from.written) check_order(*from.written, access, ranks_[access.rank].clock);
   from.read.push_back(access);
   if (region.space == Space::input) {
-    const bool by_leaf = is_reduction(goal_.collective);
+    const bool by_leaf = traits_of(goal_.collective).combines();
     const int original = expressions_.leaf(by_leaf ? layout_.first_leaf[access.rank] + region.row : access.rank);
     if (from.value && from.value->expression != original)
       fail(access.rank, access.step,
@@ -245,7 +245,7 @@ int Execution::load(const Access& access) {
 }
 
 void Execution::store(const Access& access, int expression, const Clock& start) {
-  if (goal_.collective == Collective::barrier) return;
+  if (!traits_of(goal_.collective).has_bytes()) return;
   Cell& to = cell(access.rank, access.region);
   if (to.written) check_order(*to.written, access, start);
   for (const Access& read : to.read)

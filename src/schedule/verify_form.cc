@@ -20,7 +20,8 @@ class FormCheck {
         claimed(layout.ranks()),
         schedule_(schedule),
         goal_(goal),
-        input_rows_(input_rows(layout, goal.collective, schedule.rank)),
+        holds_(goal.collective, layout.ranks(), goal.root),
+        inputs_(inputs_of(layout, goal.collective, schedule.rank)),
         posted_(layout.ranks(), 0) {}
 
   void run() {
@@ -61,17 +62,23 @@ class FormCheck {
   }
 
   void check_region(const Region& region) const {
-    const int rows = region.space == Space::input    ? input_rows_
+    const int rows = region.space == Space::input    ? inputs_
                      : region.space == Space::output ? 1
                                                      : schedule_.scratch_rows;
     if (region.space > Space::scratch || region.row >= rows || region.slice >= schedule_.slices ||
         region.chunk >= schedule_.chunks)
       fail(to_text(region) + " does not exist");
-    const bool own = region.slice == schedule_.rank;
-    if (goal_.collective == Collective::all_gather && region.space == Space::input && !own)
-      fail(to_text(region) + " does not exist: the input of an all-gather is the rank's own slice alone");
-    if (goal_.collective == Collective::reduce_scatter && region.space == Space::output && !own)
-      fail(to_text(region) + " does not exist: the output of a reduce-scatter is the rank's own slice alone");
+    if (region.space != Space::scratch) check_held(region);
+  }
+  // A barrier's messages are empty, wherever they are said to lie.
+  void check_held(const Region& region) const {
+    const bool in = region.space == Space::input;
+    if (!holds_.traits.has_bytes()) return;
+    if (in ? holds_.gives(schedule_.rank, region.slice) : holds_.gets(schedule_.rank, region.slice)) return;
+    fail(fmt::format("{} does not exist: the {} of {} is {}", to_text(region), in ? "input" : "output",
+                     to_string(goal_.collective),
+                     (in ? holds_.traits.input : holds_.traits.output) == Held::own ? "the rank's own slice alone"
+                                                                                    : "the root's alone"));
   }
   void check_writable(const Region& region) const {
     check_region(region);
@@ -135,7 +142,8 @@ class FormCheck {
 
   const Schedule& schedule_;
   const Goal& goal_;
-  int input_rows_;
+  const Distribution holds_;
+  int inputs_;
   int step_ = 0;
   std::vector<std::uint32_t> posted_;         // receive steps, by peer
   std::map<int, std::uint32_t> next_posted_;  // above the messages they take
@@ -145,7 +153,8 @@ void check_frame(std::span<const Schedule> schedules, const Layout& layout, cons
   const int ranks = layout.ranks();
   if (ranks == 0 || static_cast<int>(schedules.size()) != ranks)
     throw Refutation{fmt::format("there are {} schedules for {} ranks", schedules.size(), ranks)};
-  if (goal.collective == Collective::broadcast && (goal.root < 0 || goal.root >= ranks))
+  const CollectiveTraits& traits = traits_of(goal.collective);
+  if (traits.has_root() && (goal.root < 0 || goal.root >= ranks))
     throw Refutation{fmt::format("root {} does not exist", goal.root)};
   const Schedule& first = schedules.front();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -156,8 +165,7 @@ void check_frame(std::span<const Schedule> schedules, const Layout& layout, cons
       throw Refutation{fmt::format("rank {} cuts messages otherwise than rank 0", rank)};
   }
   if (first.slices < 1 || first.chunks < 1) throw Refutation{"there must be at least one slice and one chunk"};
-  const bool by_rank = goal.collective == Collective::all_gather || goal.collective == Collective::reduce_scatter;
-  if (by_rank && (first.slices != ranks || !first.exact_slices))
+  if (traits.has_row_per_rank() && (first.slices != ranks || !first.exact_slices))
     throw Refutation{fmt::format("{} needs one exact slice a rank", to_string(goal.collective))};
 }
 

@@ -7,6 +7,7 @@
 #include "schedule/layout.h"
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -15,13 +16,9 @@ struct Refutation {
   std::string reason;
 };
 
-inline bool is_reduction(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-}
-
-// How many rows of input a rank has: one a leaf where leaves are combined, else one.
-inline int input_rows(const Layout& layout, Collective collective, int rank) {
-  return is_reduction(collective) ? layout.leaves_of(rank) : 1;
+// How many inputs a rank has: one a leaf where leaves are combined, else one.
+inline int inputs_of(const Layout& layout, Collective collective, int rank) {
+  return traits_of(collective).combines() ? layout.leaves_of(rank) : 1;
 }
 
 std::string where(int rank, int step, StepKind kind);  // "rank 3, step 7 (reduce)"

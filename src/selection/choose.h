@@ -11,6 +11,7 @@
 
 #include "schedule/cost.h"
 #include "tutti/types.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -70,7 +71,7 @@ class Chooser {
 
  private:
   int ranks_;
-  std::array<std::vector<Rule>, 5> rules_;  // by collective
+  std::array<std::vector<Rule>, kCollectiveCount> rules_;  // by collective
 };
 
 // Of the whole message.

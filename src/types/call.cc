@@ -1,6 +1,7 @@
 #include "types/call.h"
 
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {
@@ -70,16 +71,15 @@ Call Call::unpack(const Tag& tag) {
 namespace {
 
 std::string in_words(const Call& call, const std::string& number) {
-  const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce_scatter;
+  const CollectiveTraits& traits = traits_of(call.collective);
   if (call.flags == 1) return "split" + number;
   if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
 
   std::string details;
   const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
-  if (call.collective != Collective::barrier)
-    add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
-  if (reduces) add(std::string(to_string(call.op)));
-  if (call.collective == Collective::broadcast) add("root " + std::to_string(call.root));
+  if (traits.has_bytes()) add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
+  if (traits.combines()) add(std::string(to_string(call.op)));
+  if (traits.has_root()) add("root " + std::to_string(call.root));
   if (call.algorithm != Algorithm::automatic) add(std::string(to_string(call.algorithm)));
   if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
   return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");

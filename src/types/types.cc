@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti {
 namespace {
@@ -17,8 +18,6 @@ constexpr std::array<std::size_t, kDTypes.size()> kDTypeSizes{4, 8, 2, 2, 1, 1, 
 constexpr std::array kOps{Op::sum, Op::prod, Op::min, Op::max, Op::avg};
 constexpr std::array<std::string_view, kOps.size()> kOpNames{"sum", "prod", "min", "max", "avg"};
 constexpr std::array<std::string_view, 2> kOrderNames{"canonical", "any"};
-constexpr std::array<std::string_view, 5> kCollectiveNames{"all_reduce", "reduce_scatter", "all_gather", "broadcast",
-                                                           "barrier"};
 constexpr std::array kAlgorithms{
 #define TUTTI_ALGORITHM(collective, name) Algorithm::name,
 #define TUTTI_ALGORITHM_AGAIN(collective, name)
@@ -59,13 +58,17 @@ std::size_t accumulation_size_of(DType dtype) {
 std::string_view to_string(DType dtype) { return name_of(kDTypeNames, dtype); }
 std::string_view to_string(Op op) { return name_of(kOpNames, op); }
 std::string_view to_string(Order order) { return name_of(kOrderNames, order); }
-std::string_view to_string(Collective collective) { return name_of(kCollectiveNames, collective); }
+std::string_view to_string(Collective collective) { return internal::traits_of(collective).name; }
 std::string_view to_string(Algorithm algorithm) { return name_of(kAlgorithmNames, algorithm); }
 
 std::optional<DType> parse_dtype(std::string_view name) { return parse<DType>(kDTypeNames, name); }
 std::optional<Op> parse_op(std::string_view name) { return parse<Op>(kOpNames, name); }
 std::optional<Order> parse_order(std::string_view name) { return parse<Order>(kOrderNames, name); }
-std::optional<Collective> parse_collective(std::string_view name) { return parse<Collective>(kCollectiveNames, name); }
+std::optional<Collective> parse_collective(std::string_view name) {
+  for (const internal::CollectiveTraits& each : internal::kCollectives)
+    if (each.name == name) return each.collective;
+  return std::nullopt;
+}
 std::optional<Algorithm> parse_algorithm(std::string_view name) { return parse<Algorithm>(kAlgorithmNames, name); }
 
 std::span<const DType> all_dtypes() { return kDTypes; }

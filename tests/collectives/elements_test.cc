@@ -51,7 +51,7 @@ TEST(HostAware, GiveTheRightElementsWhereverTheRanksAre) {
 TEST(Catalogue, GivesTheRightElementsForLeavesSpreadInAnyWay) {
   std::mt19937 random(3);
   for (const AlgorithmEntry& entry : catalogue()) {
-    if (!entry.several_leaves || !is_reduction(entry)) continue;
+    if (!entry.several_leaves || !traits_of(entry.collective).combines()) continue;
     for (int i = 0; i < 60; ++i) {
       const int n = 1 + static_cast<int>(random() % 7), leaves = 1 + static_cast<int>(random() % 19);
       expect_right(entry, random_layout(n, leaves, random), {.chunks = entry.pipelined ? 1 + i % 3 : 1}, random() % 30,

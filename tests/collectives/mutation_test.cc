@@ -57,7 +57,7 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
         for (int chunks : chunks_of(entry)) {
           const Message message{.root = static_cast<int>(seed % n), .chunks = chunks};
           try_mutant(entry, Layout::of(n), message, ++seed, tally);
-          if (is_reduction(entry) && entry.several_leaves)
+          if (traits_of(entry.collective).combines() && entry.several_leaves)
             try_mutant(entry, random_layout(n, 1 + static_cast<int>(random() % 15), random), message, ++seed, tally);
           if (!host_aware) continue;
           const auto placed = placements(n, random);

@@ -18,13 +18,13 @@ TEST(Catalogue, IsProvenForEveryNumberOfRanks) {
 TEST(Catalogue, IsProvenForEveryRootAndNumberOfChunks) {
   for (const AlgorithmEntry& entry : catalogue())
     for (int n = 1; n <= 16; ++n)
-      for (int root = 0; root < (entry.collective == Collective::broadcast ? n : 1); ++root)
+      for (int root = 0; root < (traits_of(entry.collective).has_root() ? n : 1); ++root)
         for (int chunks : chunks_of(entry)) expect_proof(entry, Layout::of(n), {.root = root, .chunks = chunks});
 }
 
 TEST(Catalogue, KeepsTheCanonicalOrderExactlyWhereItSaysSo) {
   for (const AlgorithmEntry& entry : catalogue()) {
-    if (!is_reduction(entry)) continue;
+    if (!traits_of(entry.collective).combines()) continue;
     for (int n = 3; n <= 20; ++n) {
       const Proof proof = prove(entry, Layout::of(n), {}, Order::canonical);
       EXPECT_EQ(proof.holds, entry.canonical) << name_of(entry) << " on " << n << " ranks: " << proof.reason;

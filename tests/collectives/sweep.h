@@ -12,16 +12,13 @@
 
 #include "collectives/catalogue.h"
 #include "schedule/verify.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
 // What the entry claims to keep.
 inline Goal goal_of(const AlgorithmEntry& entry, int root = 0) {
   return {entry.collective, root, entry.canonical ? Order::canonical : Order::any};
-}
-
-inline bool is_reduction(const AlgorithmEntry& entry) {
-  return entry.collective == Collective::all_reduce || entry.collective == Collective::reduce_scatter;
 }
 
 inline std::vector<int> chunks_of(const AlgorithmEntry& entry) {

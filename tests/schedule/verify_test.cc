@@ -21,6 +21,7 @@ void expect_reason(std::string_view text, std::string_view part, Goal goal = {})
 }
 
 const Goal kBroadcast{Collective::broadcast, 0, Order::any};
+const Goal kAnyOrder{Collective::all_reduce, 0, Order::any};
 const Goal kBarrier{Collective::barrier, 0, Order::any};
 
 // Rank 0 combines and sends the result back.
@@ -217,7 +218,7 @@ TEST(Verify, AnAnswerMayOverwriteWhatItAnswers) {
       receive output[slice 0 chunk 0] from 0)",
       "rank 1, step 1 (receive): output[slice 0 chunk 0] may be written by rank 0 while rank 0 may still be reading "
       "input[slice 0 chunk 0] (step 0, send)",
-      kBroadcast);
+      kAnyOrder);
 }
 
 // A transport that buffers gives memory back early, so a loan's return must not be taken for news of the peer.
@@ -240,7 +241,7 @@ TEST(Verify, TheReturnOfALoanDoesNotOrderOtherAccesses) {
       output[slice 0 chunk 0] = input[slice 0 chunk 0]
       send scratch[row 0 slice 0 chunk 0] to 1)",
       "rank 1, step 1 (receive): scratch[row 0 slice 0 chunk 0] may be written by rank 2 while this rank may still be",
-      kBroadcast);
+      kAnyOrder);
 }
 
 TEST(Verify, RefusesWhatWasNeverWrittenOrIsOverwritten) {
@@ -290,11 +291,19 @@ TEST(Verify, ABarrierNeedsWordFromEveryRank) {
 TEST(Verify, ReduceScatterAndAllGatherKnowWhoseSliceIsWhose) {
   Example scatter = direct_reduce_scatter(3);
   scatter.schedules[1].steps.back().region.slice = 2;
-  EXPECT_NE(verify(scatter.schedules, scatter.layout, scatter.goal).reason.find("the output of a reduce-scatter"),
+  EXPECT_NE(verify(scatter.schedules, scatter.layout, scatter.goal).reason.find("the output of reduce_scatter"),
             std::string::npos);
   Example gather = ring_all_gather(3);
   gather.schedules[1].sources[0].region.slice = 2;
-  EXPECT_NE(verify(gather.schedules, gather.layout, gather.goal).reason.find("the input of an all-gather"),
+  EXPECT_NE(verify(gather.schedules, gather.layout, gather.goal).reason.find("the input of all_gather"),
+            std::string::npos);
+}
+
+TEST(Verify, OnlyTheRootHasTheInputOfABroadcast) {
+  Example broadcast = chain_broadcast(3, 1, 1);
+  EXPECT_TRUE(verify(broadcast.schedules, broadcast.layout, broadcast.goal).holds);
+  broadcast.schedules[2].steps.back().region.space = Space::input;
+  EXPECT_NE(verify(broadcast.schedules, broadcast.layout, broadcast.goal).reason.find("is the root's alone"),
             std::string::npos);
 }
 

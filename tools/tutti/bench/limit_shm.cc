@@ -11,6 +11,7 @@
 #include "bench/limit.h"
 #include "memory/targets.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/limit_shm.cc"
@@ -78,6 +79,7 @@ class ShmLoops final : public LimitLoops {
  public:
   ShmLoops(Collective collective, int ranks, std::size_t max_bytes)
       : collective_(collective),
+        holds_(collective, ranks),
         ranks_(ranks),
         span_((max_bytes + 4095) / 4096 * 4096),
         mapped_(span_ * 2 * ranks + sizeof(Line) * ranks),
@@ -95,7 +97,7 @@ class ShmLoops final : public LimitLoops {
   ~ShmLoops() override { munmap(base_, mapped_); }
 
   int processes() const override { return ranks_; }
-  bool measures(std::size_t bytes) const override { return bytes > 0 || collective_ == Collective::barrier; }
+  bool measures(std::size_t bytes) const override { return bytes > 0 || !holds_.traits.has_bytes(); }
 
   std::size_t calls_for(std::size_t bytes) const override {
     return calls_to_time(static_cast<double>(bytes) * ranks_, ranks_);
@@ -132,32 +134,37 @@ class ShmLoops final : public LimitLoops {
 
   void one_call(int me, std::size_t bytes) {
     all_here(me);
-    if (collective_ == Collective::barrier) return;
-    const std::size_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
-    const std::size_t begin = blocks * me / ranks_ * kBlockFloats, end = blocks * (me + 1) / ranks_ * kBlockFloats;
-    const bool all = collective_ == Collective::all_reduce;
-    const int outs = all ? ranks_ : 1;
-    switch (collective_) {
-      case Collective::all_reduce:
-      case Collective::reduce_scatter:
-        HWY_DYNAMIC_DISPATCH(add)
-        (in_.data(), ranks_, all ? out_.data() : &out_[me], outs, begin, end, bytes * 2 * ranks_ > (3u << 20));
-        break;
-      case Collective::all_gather:
-        for (int r = 0; r < ranks_; ++r) {
-          const std::size_t from = bytes * r / ranks_, to = bytes * (r + 1) / ranks_;
-          std::memcpy(reinterpret_cast<std::byte*>(out_[me]) + from, in_[r], to - from);
-        }
-        break;
-      case Collective::broadcast:
-        if (me != 0) std::memcpy(out_[me], in_[0], bytes);
-        break;
-      case Collective::barrier: break;
-    }
+    if (!holds_.traits.has_bytes()) return;
+    holds_.traits.combines() ? combine(me, bytes) : move(me, bytes);
     all_here(me);
   }
 
+  // Each process combines one part of the message.
+  void combine(int me, std::size_t bytes) {
+    const std::size_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
+    const std::size_t begin = blocks * me / ranks_ * kBlockFloats, end = blocks * (me + 1) / ranks_ * kBlockFloats;
+    const Held held = holds_.traits.output;
+    float* const* const out = held == Held::own ? &out_[me] : out_.data();  // the root is process 0
+    HWY_DYNAMIC_DISPATCH(add)
+    (in_.data(), ranks_, out, held == Held::all ? ranks_ : 1, begin, end, bytes * 2 * ranks_ > (3u << 20));
+  }
+
+  // Each process takes the rows that it is to get. Of a broadcast, the root has them.
+  void move(int me, std::size_t bytes) {
+    const auto begin = [&](int row) { return bytes * row / holds_.rows(); };
+    for (int row = 0; row < holds_.rows(); ++row) {
+      const int from = holds_.origin(row);
+      if (!holds_.gets(me, row) || (collective_ == Collective::broadcast && me == from)) continue;
+      const std::size_t size = begin(row + 1) - begin(row);
+      const std::byte* const in = reinterpret_cast<const std::byte*>(in_[from]);
+      std::byte* const out = reinterpret_cast<std::byte*>(out_[me]);
+      std::memcpy(out + begin(row) - begin(holds_.output(me).first), in + begin(row) - begin(holds_.input(from).first),
+                  size);
+    }
+  }
+
   Collective collective_;
+  const Distribution holds_;
   int ranks_;
   std::size_t span_, mapped_;
   int processors_;

@@ -11,6 +11,7 @@
 
 #include "bench/limit.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 
@@ -21,14 +22,18 @@ struct Traffic {
   std::size_t out, in;
 };
 Traffic traffic_of(Collective collective, int me, std::size_t bytes) {
-  switch (collective) {
-    case Collective::all_reduce: return {bytes, bytes};
-    case Collective::reduce_scatter:
-    case Collective::all_gather: return {bytes / 2, bytes / 2};
-    case Collective::broadcast: return me == 0 ? Traffic{bytes, 0} : Traffic{0, bytes};
-    case Collective::barrier: return {1, 1};
+  const Distribution holds(collective, 2);
+  if (!holds.traits.has_bytes()) return {1, 1};
+  const auto sends = [&](int from, int row) {
+    return holds.gets(1 - from, row) && (holds.traits.combines() || holds.origin(row) == from);
+  };
+  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.rows());
+  Traffic traffic{0, 0};
+  for (int row = 0; row < holds.rows(); ++row) {
+    if (sends(me, row)) traffic.out += row_bytes;
+    if (sends(1 - me, row)) traffic.in += row_bytes;
   }
-  return {0, 0};
+  return traffic;
 }
 
 void exchange(int fd, const char* out, char* in, Traffic traffic) {
@@ -75,7 +80,7 @@ class TcpLoops final : public LimitLoops {
   }
 
   int processes() const override { return 2; }
-  bool measures(std::size_t bytes) const override { return bytes > 1 || collective_ == Collective::barrier; }
+  bool measures(std::size_t bytes) const override { return bytes > 1 || !traits_of(collective_).has_bytes(); }
 
   std::size_t calls_for(std::size_t bytes) const override {
     return bytes < 100'000 ? 5000 : bytes < 4'000'000 ? 300 : 20;

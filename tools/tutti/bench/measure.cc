@@ -8,16 +8,13 @@
 #include "bench/limit.h"
 #include "collectives/catalogue.h"
 #include "executor/device_rendezvous.h"
+#include "runtime/any_call.h"
 #include "selection/choose_text.h"
 
 namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
-
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-}
 
 }  // namespace
 
@@ -32,56 +29,44 @@ double slowest_us(Communicator& world, const std::vector<double>& rounds) {
 Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_count, std::optional<int> device)
     : world_(world),
       options_(options),
+      holds_(options.collective, world.size(), options.root),
       expectation_(options, world.size()),
       table_(internal::hash_of(internal::parse_table(world.table(), "the table"))),
       buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()),
                options.symmetric, device) {}
 
 void Bench::aim_at(std::size_t count) {
-  const std::size_t bytes = count * size_of(options_.dtype), own = bytes * static_cast<std::size_t>(world_.rank());
+  const std::size_t row_bytes = count * size_of(options_.dtype);
+  const RowRange in = holds_.input(world_.rank()), out = holds_.output(world_.rank());
   count_ = count;
-  out_count_ = options_.collective == Collective::all_gather ? count * static_cast<std::size_t>(world_.size()) : count;
+  in_count_ = count * static_cast<std::size_t>(in.count);
+  out_count_ = count * static_cast<std::size_t>(out.count);
   in_ = buffers_.data(0);
   out_ = buffers_.data(options_.in_place ? 0 : 1);
   if (options_.collective == Collective::broadcast) out_ = in_;  // has no other form
-  if (options_.in_place && options_.collective == Collective::reduce_scatter) out_ += own;
-  if (options_.in_place && options_.collective == Collective::all_gather) in_ += own;
+  if (!options_.in_place) return;
+  in_ += static_cast<std::size_t>(in.first) * row_bytes;
+  out_ += static_cast<std::size_t>(out.first) * row_bytes;
 }
 
 void Bench::prepare() {
   const std::size_t element = size_of(options_.dtype);
   std::memset(buffers_.stage(out_), 0xa5, out_count_ * element);
   buffers_.put(out_, out_count_ * element);
-  if (options_.collective == Collective::broadcast && world_.rank() != options_.root) return;
-  const bool scatters = options_.collective == Collective::reduce_scatter;
-  const std::size_t in_count = scatters ? count_ * static_cast<std::size_t>(world_.size()) : count_;
-  write_input(buffers_.stage(in_), 0, in_count, options_.dtype, world_.rank());
-  buffers_.put(in_, in_count * element);
+  if (in_count_ == 0) return;
+  write_input(buffers_.stage(in_), 0, in_count_, options_.dtype, world_.rank());
+  buffers_.put(in_, in_count_ * element);
 }
 
 void Bench::call() {
-  const auto& [dtype, op, root] = std::tie(options_.dtype, options_.op, options_.root);
-  const CallOptions how{.algorithm = options_.algorithm, .order = options_.order};
-  const bool async = options_.async;
-  switch (options_.collective) {
-    case Collective::all_reduce:
-      async ? world_.start_all_reduce(in_, out_, count_, dtype, op, how).wait()
-            : world_.all_reduce(in_, out_, count_, dtype, op, how);
-      break;
-    case Collective::reduce_scatter:
-      async ? world_.start_reduce_scatter(in_, out_, count_, dtype, op, how).wait()
-            : world_.reduce_scatter(in_, out_, count_, dtype, op, how);
-      break;
-    case Collective::all_gather:
-      async ? world_.start_all_gather(in_, out_, count_, dtype, how).wait()
-            : world_.all_gather(in_, out_, count_, dtype, how);
-      break;
-    case Collective::broadcast:
-      async ? world_.start_broadcast(out_, count_, dtype, root, how).wait()
-            : world_.broadcast(out_, count_, dtype, root, how);
-      break;
-    case Collective::barrier: async ? world_.start_barrier(how).wait() : world_.barrier(how); break;
-  }
+  const CallSpec spec{.collective = options_.collective,
+                      .dtype = options_.dtype,
+                      .op = options_.op,
+                      .order = options_.order,
+                      .algorithm = options_.algorithm,
+                      .root = options_.root,
+                      .count = count_};
+  options_.async ? AnyCall::start(world_, spec, in_, out_).wait() : AnyCall::run(world_, spec, in_, out_);
 }
 
 BenchRow Bench::measure(std::size_t count) {
@@ -95,7 +80,7 @@ BenchRow Bench::measure(std::size_t count) {
   // As the library does what lies on one device (docs/design/device_memory.md).
   row.one_kernel = is_on_one_gpu(options_) && world_.size() <= internal::kMaxParticipants && row.bytes > 0 &&
                    find_algorithm(options_.collective, row.algorithm)->canonical;
-  if (reduces(options_.collective)) order_ = derive_order(options_, row.algorithm, world_.size(), count);
+  if (holds_.traits.combines()) order_ = derive_order(options_, row.algorithm, world_.size(), count);
   prepare();
   call();
   check(row);
@@ -112,7 +97,7 @@ BenchRow Bench::measure(std::size_t count) {
 }
 
 void Bench::check(BenchRow& row) {
-  if (options_.collective == Collective::barrier) {
+  if (!holds_.traits.has_bytes()) {
     if (options_.ranks) row.wrong = row.wrong.value_or(0) + late_barriers();
     return;
   }
@@ -182,7 +167,7 @@ double Bench::time_round(std::size_t calls) {
   return us / static_cast<double>(calls);
 }
 
-bool Bench::repeatable() const { return !options_.in_place || options_.touch || !reduces(options_.collective); }
+bool Bench::repeatable() const { return !options_.in_place || options_.touch || !holds_.traits.combines(); }
 
 template <class T>
 std::vector<T> Bench::gather(const std::vector<T>& mine) {

@@ -11,6 +11,7 @@
 #include "bench/table.h"
 #include "bench/values.h"
 #include "tutti/communicator.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 
@@ -45,13 +46,14 @@ class Bench {
 
   Communicator& world_;
   const BenchOptions& options_;
+  const Distribution holds_;
   Expectation expectation_;
   std::uint64_t table_;  // its hash
   BenchBuffers buffers_;
 
   // The message aimed at.
-  std::size_t count_ = 0;      // of the call
-  std::size_t out_count_ = 0;  // elements of the output
+  std::size_t count_ = 0;                     // of the call
+  std::size_t in_count_ = 0, out_count_ = 0;  // elements of this rank's input and output
   std::byte *in_ = nullptr, *out_ = nullptr;
   CombiningOrder order_;
 };

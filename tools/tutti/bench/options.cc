@@ -9,12 +9,11 @@
 #include "collectives/catalogue.h"
 #include "command.h"
 #include "cuda/reduce.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
 
-constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                       Collective::broadcast, Collective::barrier};
 constexpr std::string_view kReduce = "reduce";  // beside these, and none of them
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 
@@ -39,7 +38,8 @@ CLI::Option* add_named(CLI::App& parser, const std::string& name, T& into, std::
 
 // What is measured: a collective, or the reduction alone.
 void describe_subject(CLI::App& parser, BenchOptions& options) {
-  std::vector<std::string> names = names_of(kCollectives);
+  std::vector<std::string> names;
+  for (const CollectiveTraits& each : kCollectives) names.emplace_back(each.name);
   names.emplace_back(kReduce);
   const auto set = [&options, names](const std::string& word) {
     const auto collective = parse_collective(word);
@@ -164,7 +164,7 @@ void check_reduce(const CLI::App& parser, const BenchOptions& options) {
 }
 
 void mention_rounding(const BenchOptions& options, int ranks) {
-  if (options.collective == Collective::barrier) return;
+  if (!traits_of(options.collective).has_bytes()) return;
   const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
   const auto uneven = [&](std::uint64_t size) { return size % unit != 0; };
   const bool any = options.sizes.empty() ? uneven(options.min_bytes) : std::ranges::any_of(options.sizes, uneven);
@@ -174,12 +174,11 @@ void mention_rounding(const BenchOptions& options, int ranks) {
 }
 
 std::size_t parts_of(Collective collective, int ranks) {
-  const bool parts = collective == Collective::all_gather || collective == Collective::reduce_scatter;
-  return parts ? static_cast<std::size_t>(ranks) : 1;
+  return static_cast<std::size_t>(traits_of(collective).rows(ranks));
 }
 
 std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int ranks) {
-  if (options.collective == Collective::barrier) return {0};
+  if (!traits_of(options.collective).has_bytes()) return {0};
   const std::size_t unit = size_of(options.dtype) * parts_of(options.collective, ranks);
   std::vector<std::uint64_t> sizes = options.sizes;
   if (sizes.empty()) {

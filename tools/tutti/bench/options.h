@@ -61,7 +61,7 @@ std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int rank
 // Whether all ranks' buffers lie on one GPU.
 bool is_on_one_gpu(const BenchOptions& options);
 
-// How many parts of `count` elements the whole message has: `ranks` for all_gather and reduce_scatter, else 1.
+// How many rows of `count` elements the whole message has: `ranks` for all_gather and its like, else 1.
 std::size_t parts_of(Collective collective, int ranks);
 
 }  // namespace tutti::internal::tools

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "types/collective.h"
+
 namespace tutti::internal::tools {
 
 namespace {
@@ -18,8 +20,7 @@ std::string transport_words(const BenchOptions& options, int ranks) {
                       : "none over tcp but for 2 ranks";
   }
   if (options.transport == "verbs") return "none over verbs: measure it with perftest's ib_write_lat and ib_write_bw";
-  const bool reduces = options.collective == Collective::all_reduce || options.collective == Collective::reduce_scatter;
-  const bool as_float = reduces && options.dtype != DType::float32;
+  const bool as_float = traits_of(options.collective).combines() && options.dtype != DType::float32;
   return fmt::format("plain loops of {} process{} over one mapping{}, measured in turn with each size", ranks,
                      ranks == 1 ? "" : "es", as_float ? ", adding float32" : "");
 }
@@ -34,7 +35,7 @@ std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, st
 
 std::string limit_words(const BenchOptions& options, int ranks) {
   if (options.device != "cuda") return transport_words(options, ranks);
-  if (options.collective == Collective::barrier)
+  if (!traits_of(options.collective).has_bytes())
     return is_on_one_gpu(options) ? "none: a barrier has no bytes" : transport_words(options, ranks);
   if (is_on_one_gpu(options)) {
     return "copies within the GPU's memory (cudaMemcpyAsync), by its clock, measured in turn with each size, that "

@@ -9,6 +9,7 @@
 #include "cuda/memory.h"
 #include "cuda/stopwatch.h"
 #include "cuda/stream.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -101,15 +102,12 @@ class ThroughPinned final : public GpuLimit {
 }  // namespace
 
 GpuTraffic gpu_traffic(const BenchOptions& options, int rank, int ranks, std::size_t bytes) {
-  const std::size_t part = bytes / parts_of(options.collective, ranks);
-  switch (options.collective) {
-    case Collective::all_reduce: return {bytes, bytes};
-    case Collective::reduce_scatter: return {bytes, part};
-    case Collective::all_gather: return {part, bytes};
-    case Collective::broadcast: return rank == options.root ? GpuTraffic{bytes, 0} : GpuTraffic{0, bytes};
-    case Collective::barrier: break;
-  }
-  return {};
+  const Distribution holds(options.collective, ranks, options.root);
+  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.rows());
+  const RowRange in = holds.input(rank), out = holds.output(rank);
+  GpuTraffic traffic{static_cast<std::size_t>(in.count) * row_bytes, static_cast<std::size_t>(out.count) * row_bytes};
+  if (options.collective == Collective::broadcast && in.count > 0) traffic.written = 0;  // it is there already
+  return traffic;
 }
 
 std::optional<double> GpuLimit::measure_us(std::size_t bytes) {

@@ -7,6 +7,7 @@
 
 #include "bench/figures.h"
 #include "bench/row_limit.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -14,26 +15,19 @@ namespace {
 // The share of the message that crosses the busiest link of a rank (nccl-tests' PERFORMANCE.md).
 double bus_factor(Collective collective, int ranks) {
   const double n = ranks;
-  switch (collective) {
-    case Collective::all_reduce: return 2 * (n - 1) / n;
-    case Collective::reduce_scatter:
-    case Collective::all_gather: return (n - 1) / n;
-    case Collective::broadcast: return 1;
-    case Collective::barrier: return 0;
-  }
-  return 0;
-}
-
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
+  const CollectiveTraits& traits = traits_of(collective);
+  if (!traits.has_bytes()) return 0;
+  if (traits.has_row_per_rank()) return (n - 1) / n;
+  return traits.has_root() ? 1 : 2 * (n - 1) / n;
 }
 
 std::string what_is_called(const BenchOptions& options) {
   std::string text;
-  if (options.collective != Collective::barrier) text += fmt::format(", {}", to_string(options.dtype));
-  if (reduces(options.collective))
-    text += fmt::format(" {} in {} order", to_string(options.op), to_string(options.order));
-  if (options.collective == Collective::broadcast) text += fmt::format(" from rank {}", options.root);
+  const CollectiveTraits& traits = traits_of(options.collective);
+  if (traits.has_bytes()) text += fmt::format(", {}", to_string(options.dtype));
+  if (traits.combines()) text += fmt::format(" {} in {} order", to_string(options.op), to_string(options.order));
+  if (traits.has_root())
+    text += fmt::format(" {} rank {}", traits.input == Held::at_root ? "from" : "to", options.root);
   if (options.in_place) text += ", in place";
   if (options.symmetric) text += ", symmetric buffers";
   if (options.touch) text += ", inputs rewritten before each call";

@@ -12,6 +12,7 @@
 #include "reduce/reference.h"
 #include "selection/choose.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -108,24 +109,22 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
 
 std::uint64_t Expectation::count_wrong(const std::byte* out, std::size_t count, int rank, const CombiningOrder& order) {
   const std::size_t element = size_of(options_.dtype);
+  const Distribution holds(options_.collective, ranks_, options_.root);
+  const RowRange rows = holds.output(rank);
+  const std::size_t first = static_cast<std::size_t>(rows.first) * count;  // of the message, that the rank gets
+  const std::size_t after = first + static_cast<std::size_t>(rows.count) * count;
   std::uint64_t wrong = 0;
-  switch (options_.collective) {
-    case Collective::all_reduce:
-    case Collective::reduce_scatter: {
-      const std::size_t first = options_.collective == Collective::reduce_scatter ? rank * count : 0;
-      for (std::size_t s = 0; s < order.slices.size(); ++s) {
-        const ElementRange slice = order.partition.slice(s);
-        const std::size_t begin = std::max(slice.begin, first), end = std::min(slice.end, first + count);
-        if (begin >= end) continue;
-        wrong += differing(out + (begin - first) * element, combined(order.slices[s]), begin, end - begin);
-      }
-      break;
-    }
-    case Collective::all_gather:
-      for (int r = 0; r < ranks_; ++r) wrong += differing(out + r * count * element, input_of(r), 0, count);
-      break;
-    case Collective::broadcast: wrong = differing(out, input_of(options_.root), 0, count); break;
-    case Collective::barrier: break;
+  for (std::size_t s = 0; holds.traits.combines() && s < order.slices.size(); ++s) {
+    const ElementRange slice = order.partition.slice(s);
+    const std::size_t begin = std::max(slice.begin, first), end = std::min(slice.end, after);
+    if (begin >= end) continue;
+    wrong += differing(out + (begin - first) * element, combined(order.slices[s]), begin, end - begin);
+  }
+  for (int row = rows.first; holds.traits.result == Result::moved && row < rows.first + rows.count; ++row) {
+    const int origin = holds.origin(row);
+    const std::size_t begin = static_cast<std::size_t>(row) * count;
+    const std::size_t given = static_cast<std::size_t>(row - holds.input(origin).first) * count;
+    wrong += differing(out + (begin - first) * element, input_of(origin), given, count);
   }
   return wrong;
 }

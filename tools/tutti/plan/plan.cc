@@ -23,6 +23,7 @@
 #include "schedule/verify.h"
 #include "selection/choose_text.h"
 #include "tutti/settings.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -244,7 +245,7 @@ Collective collective_of(const PlanOptions& options, std::string_view flag) {
 int run_explain(const PlanOptions& options) {
   const Collective collective = collective_of(options, "--explain");
   const auto [table, name] = table_of(options);
-  const Question question{collective, layout_of(options), collective == Collective::barrier ? 0 : options.bytes,
+  const Question question{collective, layout_of(options), traits_of(collective).has_bytes() ? options.bytes : 0,
                           *parse_order(options.order), options.one_machine};
   fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
   return 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/plan_proof.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 
@@ -15,8 +16,9 @@ CallProof prove_call(const AlgorithmEntry& entry, const Layout& layout, const Go
   internal::Call call{.collective = entry.collective, .dtype = DType::float32, .op = Op::sum, .order = goal.order};
   call.algorithm = entry.algorithm;
   call.root = static_cast<std::uint16_t>(goal.root);
-  const std::uint64_t whole = internal::total_count({.collective = entry.collective, .count = 1}, layout.ranks());
-  if (entry.collective != Collective::barrier) call.count = bytes / size_of(call.dtype) / whole;
+  const CollectiveTraits& traits = traits_of(entry.collective);
+  if (traits.has_bytes())
+    call.count = bytes / size_of(call.dtype) / static_cast<std::uint64_t>(traits.rows(layout.ranks()));
 
   std::size_t fused = 0;  // steps of all ranks that a reduce may do early
   std::vector<std::unique_ptr<internal::Plan>> plans;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/claimed_messages.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -174,7 +175,7 @@ class Lockstep {
     ranks_[rank].memory[place_of(region)] = {region.slice, leaves};
   }
   Leaves read(int rank, const Region& region) const {
-    if (goal_.collective == Collective::barrier) return ranks_[rank].heard;
+    if (!traits_of(goal_.collective).has_bytes()) return ranks_[rank].heard;
     if (region.space == Space::input) return {layout_.first_leaf[rank] + region.row};
     const auto found = ranks_[rank].memory.find(place_of(region));
     return found == ranks_[rank].memory.end() ? Leaves{} : found->second.second;
@@ -182,11 +183,9 @@ class Lockstep {
 
   // The most that a rank has of a chunk, wherever it lies.
   Leaves held(int rank, int slice, int chunk) const {
-    if (goal_.collective == Collective::barrier) return ranks_[rank].heard;
+    if (!traits_of(goal_.collective).has_bytes()) return ranks_[rank].heard;
     Leaves most;
-    const bool in_input = goal_.collective == Collective::all_gather  ? slice == rank
-                          : goal_.collective == Collective::broadcast ? rank == goal_.root
-                                                                      : true;
+    const bool in_input = Distribution(goal_.collective, layout_.ranks(), goal_.root).gives(rank, slice);
     for (int row = 0; in_input && row < layout_.leaves_of(rank); ++row) most.insert(layout_.first_leaf[rank] + row);
     for (const auto& [place, content] : ranks_[rank].memory) {
       const auto& [where, leaves] = content;
@@ -197,7 +196,7 @@ class Lockstep {
 
   bool chunked() const { return schedules_.front().chunks > 1; }
   std::string name_of(int slice, int chunk) const {
-    if (goal_.collective == Collective::barrier) return "heard of";
+    if (!traits_of(goal_.collective).has_bytes()) return "heard of";
     return chunked() ? fmt::format("slice {}.{}", slice, chunk) : fmt::format("slice {}", slice);
   }
 
@@ -226,7 +225,7 @@ class Lockstep {
 
   // A table: ranks down, slices across.
   std::string holdings() const {
-    const int columns = goal_.collective == Collective::barrier ? 1 : schedules_.front().slices;
+    const int columns = !traits_of(goal_.collective).has_bytes() ? 1 : schedules_.front().slices;
     const auto line = [&](std::string text, const auto& cell) {
       for (int slice = 0; slice < columns; ++slice) {
         for (int chunk = 0; chunk < schedules_.front().chunks; ++chunk)

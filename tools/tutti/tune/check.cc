@@ -8,7 +8,9 @@
 #include "bench/measure.h"
 #include "bench/options.h"
 #include "plan/candidates.h"
+#include "runtime/any_call.h"
 #include "selection/choose_text.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -33,16 +35,16 @@ class Subject {
   }
 
  private:
-  // The roots of broadcasts take turns, or one of them would run ahead of the ranks that it sends to.
+  // The roots take turns, or one of them would run ahead of the ranks that it sends to.
   void call(int turn) {
-    const CallOptions how{.algorithm = check_.entry->algorithm};
-    switch (check_.entry->collective) {
-      case Collective::all_reduce: world_.all_reduce(in_, out_, count_, DType::float32, Op::sum, how); break;
-      case Collective::reduce_scatter: world_.reduce_scatter(in_, out_, count_, DType::float32, Op::sum, how); break;
-      case Collective::all_gather: world_.all_gather(in_, out_, count_, DType::float32, how); break;
-      case Collective::broadcast: world_.broadcast(out_, count_, DType::float32, turn, how); break;
-      case Collective::barrier: world_.barrier(how); break;
-    }
+    const AlgorithmEntry& entry = *check_.entry;
+    AnyCall::run(world_,
+                 {.collective = entry.collective,
+                  .dtype = DType::float32,
+                  .algorithm = entry.algorithm,
+                  .root = traits_of(entry.collective).has_root() ? turn : 0,
+                  .count = count_},
+                 entry.collective == Collective::broadcast ? out_ : in_, out_);
   }
 
   Communicator& world_;
@@ -58,12 +60,12 @@ std::vector<Check> subjects(const internal::ChoiceTable& table, int ranks, const
   for (const AlgorithmEntry& entry : catalogue()) {
     if (!entry.canonical && ranks > 2) continue;
     for (const std::size_t size : sizes) {
-      const std::size_t bytes = entry.collective == Collective::barrier ? 0 : size;
+      const std::size_t bytes = traits_of(entry.collective).has_bytes() ? size : 0;
       const int chunks = chooser.chunks(entry.collective, entry.algorithm, bytes, Order::canonical);
       const bool chosen = chooser.choose(entry.collective, bytes, Order::canonical) == entry.algorithm;
       checks.push_back(
           {&entry, transport, bytes, chosen, predict(entry, ranks, bytes, chunks, table.model, transport), 0});
-      if (entry.collective == Collective::barrier) break;
+      if (!traits_of(entry.collective).has_bytes()) break;
     }
   }
   return checks;

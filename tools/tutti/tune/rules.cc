@@ -6,6 +6,7 @@
 
 #include "plan/candidates.h"
 #include "tutti/error.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -105,7 +106,7 @@ Rule rule_of(Collective collective, HostCount hosts, int max_ranks, std::size_t 
 std::vector<Step> steps_for(const Question& question, const CostModel& model) {
   Market market(question, model);
   std::vector<Step> steps;
-  const bool sized = question.collective != Collective::barrier;
+  const bool sized = traits_of(question.collective).has_bytes();
   for (std::size_t bytes = sized ? kMinBytes : 0; bytes <= kMaxTunedBytes; bytes *= kFactor) {
     const std::vector<Choice> all = market.offers(bytes);
     const Step before = steps.empty() ? Step{} : steps.back();

@@ -1,0 +1,16 @@
+// Any collective by its description, for what makes calls of all kinds: the tools, the tests, other faces of the
+// library.
+#pragma once
+
+#include "tutti/communicator.h"
+#include "types/call.h"
+
+namespace tutti::internal {
+
+struct AnyCall {
+  // As the communicator's call of that collective. One that has a single buffer is given it twice.
+  static void run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
+  static Work start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
+};
+
+}  // namespace tutti::internal
