@@ -152,8 +152,9 @@ class Registration {
 /// (CUDA_DEVICE_MAX_CONNECTIONS).
 ///
 /// **Shapes.** `count` counts elements; size() * count is below 2^48. Input and output are aligned to their element
-/// type. They do not overlap, or are in place as each call says. They may be null if count is 0. All arguments but the
-/// buffers and the stream are the same on every rank, else Error{mismatch}.
+/// type. They do not overlap, or are in place as each call says. They may be null if count is 0. A buffer that a rank
+/// does not have in a call, as the call says, may be anything. All arguments but the buffers and the stream are the same
+/// on every rank, else Error{mismatch}.
 ///
 /// **Blocking.** A collective without a stream blocks until it is done on this rank. It may return before it is done on
 /// other ranks; only barrier() says anything of these.
@@ -242,6 +243,22 @@ class Communicator {
 
   /// buffer[0, count) on every rank = buffer[0, count) of rank `root`.
   void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  /// out[0, count) on every rank = in[0, count) of rank `root`. Other ranks' `in` is not looked at. In place: out ==
+  /// in.
+  void broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+
+  /// out[0, count) on rank `root` = the reduction over all ranks of in[0, count), with the same bits for every root as
+  /// all_reduce gives. Other ranks' `out` is not looked at. In place, on the root: out == in.
+  void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+              const CallOptions& options = {});
+
+  /// out[r * count, (r + 1) * count) on rank `root` = in[0, count) of rank r. Its `out` holds size() * count elements;
+  /// other ranks' `out` is not looked at. In place, on the root: in == out + root * count.
+  void gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+
+  /// out[0, count) on rank r = in[r * count, (r + 1) * count) of rank `root`. Its `in` holds size() * count elements;
+  /// other ranks' `in` is not looked at. In place, on the root: out == in + root * count.
+  void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
 
   /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
@@ -258,6 +275,14 @@ class Communicator {
                             const CallOptions& options = {});
   Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
   Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                       const CallOptions& options = {});
+  Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+                    const CallOptions& options = {});
+  Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                    const CallOptions& options = {});
+  Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                     const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
   /// @}
 

@@ -36,7 +36,16 @@ enum class Op : std::uint8_t { sum, prod, min, max, avg };
 enum class Order : std::uint8_t { canonical, any };
 
 /// What a call does.
-enum class Collective : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
+enum class Collective : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  barrier,
+  reduce,
+  gather,
+  scatter
+};
 
 /// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the
 /// communicator's table chooses.

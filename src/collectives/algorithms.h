@@ -1,4 +1,4 @@
-// Every algorithm as a function, collective::algorithm, and what is claimed of it, collective::algorithm_claims. Both
+// Every algorithm as a function, algorithms::collective::algorithm, and what is claimed of it, …_claims beside it. Both
 // are defined in <collective>/<algorithm>.cc, where the idea and the cost are. The function returns rank's schedule;
 // the catalogue has checked the arguments (requirements.h).
 #pragma once
@@ -11,7 +11,7 @@
 namespace tutti::internal {
 
 #define TUTTI_ALGORITHM(collective, name)                                \
-  namespace collective {                                                 \
+  namespace algorithms::collective {                                     \
   Schedule name(int rank, const Layout& layout, const Message& message); \
   extern const AlgorithmClaims name##_claims;                            \
   }

@@ -17,8 +17,9 @@ Schedule AlgorithmEntry::schedule(int rank, const Layout& layout, const Message&
 
 std::span<const AlgorithmEntry> catalogue() {
   static const std::array entries{
-#define TUTTI_ALGORITHM(collective, name) \
-  AlgorithmEntry{collective::name##_claims, Collective::collective, Algorithm::name, collective::name},
+#define TUTTI_ALGORITHM(collective, name)                                                        \
+  AlgorithmEntry{algorithms::collective::name##_claims, Collective::collective, Algorithm::name, \
+                 algorithms::collective::name},
 #include "tutti/algorithms.def"
   };
   return entries;

@@ -172,6 +172,13 @@ void describe_buffers(Plan& plan, int rank, int ranks, std::size_t count, std::s
   plan.output_bytes = plan.output_rows * plan.whole_row_bytes;
   plan.input_bias = static_cast<std::size_t>(in.first) * stride * element;
   plan.output_bias = static_cast<std::size_t>(out.first) * stride * element;
+  if (in.count > 0 && out.count > 0) {
+    const int first = std::min(in.first, out.first);
+    plan.input_slot = static_cast<std::size_t>(in.first - first) * plan.row_bytes;
+    plan.output_slot = static_cast<std::size_t>(out.first - first) * plan.row_bytes;
+  }
+  plan.slot_bytes = std::max(plan.input_slot + plan.input_rows * plan.row_bytes,
+                             plan.output_slot + plan.output_rows * plan.row_bytes);
   plan.in_place = static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(plan.whole_row_bytes);
 }
 

@@ -49,6 +49,8 @@ struct Plan {
   std::unique_ptr<Plan> last;
   bool canonical = true;  // combines in the canonical order
   std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 0, output_rows = 0;
+  // Of a packed part: where input and output begin in memory that holds both, in place, and how much that is.
+  std::size_t input_slot = 0, output_slot = 0, slot_bytes = 0;
 
   std::span<const PlanSource> sources_of(const ReduceStep& step) const {
     return std::span(sources).subspan(step.first_source, step.source_count);

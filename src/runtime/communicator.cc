@@ -202,6 +202,22 @@ void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DTy
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
   group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream);
 }
+void Communicator::broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                             const CallOptions& options) {
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, options.stream);
+}
+void Communicator::reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+                          const CallOptions& options) {
+  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, options.stream);
+}
+void Communicator::gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                          const CallOptions& options) {
+  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, options.stream);
+}
+void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                           const CallOptions& options) {
+  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream);
+}
 void Communicator::barrier(const CallOptions& options) {
   group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
 }
@@ -222,6 +238,23 @@ Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype
                                    const CallOptions& options) {
   return Work(
       group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream));
+}
+Work Communicator::start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                                   const CallOptions& options) {
+  return Work(
+      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, options.stream));
+}
+Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+                                const CallOptions& options) {
+  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, options.stream));
+}
+Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                                const CallOptions& options) {
+  return Work(group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, options.stream));
+}
+Work Communicator::start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                                 const CallOptions& options) {
+  return Work(group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(

@@ -13,6 +13,12 @@ using namespace std::chrono_literals;
 constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
 constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
 
+// A buffer that the rank does not hold may be null.
+template <class Byte>
+Byte* behind(Byte* begin, std::size_t bytes) {
+  return reinterpret_cast<Byte*>(reinterpret_cast<std::uintptr_t>(begin) + bytes);
+}
+
 }  // namespace
 
 void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
@@ -65,8 +71,8 @@ bool Group::has_met(Request& request) {
 // False while its input is not there.
 inline bool Group::begin_part(Request& request) {
   const std::size_t part = request.part, offset = part * request.plan->row_bytes;
-  const std::byte* input = request.input + offset;
-  std::byte* output = request.output + offset;
+  const std::byte* input = behind(request.input, offset);
+  std::byte* output = behind(request.output, offset);
   if (request.staged != nullptr) {
     if (!on_device(request, request.staged->fetch(part))) return false;
     input = request.staged->input(part);

@@ -79,10 +79,10 @@ void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lo
   const Plan& plan = *request.plan;
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
-    const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
     std::unique_ptr<Staging> made;
     {
       const Engine::Lock::ScopedUnlock unlocked(lock);
+      const int device = sides.in.staged ? sides.in.device : sides.out.staged ? sides.out.device : cuda::device_of(on);
       made = std::make_unique<Staging>(device);
     }
     staging_ = std::move(made);
@@ -133,13 +133,19 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
   const Distribution holds(spec.collective, size(), spec.root);
   const RowRange in = holds.input(rank()), out = holds.output(rank());
-  // In place, what is only moved may be where it is wanted already.
-  const bool is_there = !holds.traits.combines() && input.data == output.data && out.count <= in.count;
-  Sides sides{side_of(input), side_of(output)};
+  const bool is_null = (in.count > 0 && input.data == nullptr) || (out.count > 0 && output.data == nullptr);
+  if (spec.count == 0 || is_null) return {};
+  // A buffer that this rank does not hold may be anything, so nobody asks where it lies.
+  Sides sides{side_of(in.count > 0 ? input : ConstBuffer(output)),
+              side_of(out.count > 0 ? ConstBuffer(output) : input)};
   sides.in.moves = in.count > 0;
+  // In place, what is only moved may be where it is wanted already.
+  const auto shift =
+      static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
+  const bool in_place = address_of(output) - address_of(input) == static_cast<std::uintptr_t>(shift);
+  const bool is_there = !holds.traits.combines() && in_place && in.holds(out.first) && out.count <= in.count;
   sides.out.moves = out.count > 0 && !is_there;
   return sides;
 }

@@ -34,9 +34,8 @@ std::uint64_t Arithmetic::expected(std::size_t slice, std::size_t element) const
 
 RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count,
                        bool in_place)
-    : in_place_(in_place) {
-  const Distribution holds(goal.collective, layout.ranks(), goal.root);
-  partition_.count = holds.traits.has_bytes() ? count : 0;
+    : holds_(goal.collective, layout.ranks(), goal.root), rank_(schedule.rank), in_place_(in_place) {
+  partition_.count = holds_.traits.has_bytes() ? count : 0;
   partition_.slices = schedule.slices;
   partition_.chunks = schedule.chunks;
   for (std::size_t slice = 0; slice < partition_.slices; ++slice)
@@ -49,8 +48,8 @@ RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goa
   const int rows = arithmetic.combines() ? layout.leaves_of(schedule.rank) : 1;
   const int first = arithmetic.combines() ? layout.first_leaf[schedule.rank] : schedule.rank;
   inputs_.assign(std::max(rows, 1), std::vector<Element>(partition_.count));
-  const RowRange own = holds.input(schedule.rank);
-  const bool by_slices = holds.traits.has_row_per_rank();
+  const RowRange own = holds_.input(schedule.rank);
+  const bool by_slices = holds_.traits.has_row_per_rank();
   ElementRange held{0, own.count > 0 ? partition_.count : 0};
   if (by_slices && own.count > 0)
     held = {partition_.slice(static_cast<std::size_t>(own.first)).begin,
@@ -73,6 +72,9 @@ Elements RankMemory::at(const Region& region) {
   if (region.row >= rows) throw RunError{"a row that does not exist"};
   if (region.space == Space::scratch)
     return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
+  const bool is_held =
+      region.space == Space::output ? holds_.gets(rank_, region.slice) : holds_.gives(rank_, region.slice);
+  if (holds_.traits.has_bytes() && !is_held) throw RunError{"a part of a buffer that the rank does not hold"};
   std::vector<Element>& whole = region.space == Space::output && !in_place_ ? output_ : inputs_[region.row];
   return Elements(whole).subspan(partition_.chunk(region.slice, region.chunk).begin, size);
 }

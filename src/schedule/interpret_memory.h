@@ -60,6 +60,8 @@ class RankMemory {
 
  private:
   Partition partition_;
+  const Distribution holds_;
+  int rank_;
   bool in_place_;
   std::size_t scratch_stride_ = 0;                      // elements from chunk to chunk
   std::vector<std::vector<Element>> inputs_, scratch_;  // by row

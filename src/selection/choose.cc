@@ -37,6 +37,12 @@ std::vector<Rule> built_in_rules() {
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
       {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
       {barrier, kAnyRanks, HostCount::any, kAnyBytes, canonical, dissemination},
+      {reduce, 8, HostCount::any, 16 * kKiB, canonical, one_shot},
+      {reduce, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
+      {reduce, 32, HostCount::any, kAnyBytes, canonical, two_shot},
+      {reduce, kAnyRanks, HostCount::any, kAnyBytes, canonical, binomial_tree},
+      {gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
+      {scatter, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
   };
 }
 

@@ -47,7 +47,7 @@ void DeviceCopies::enqueue_fetch() {
     const std::size_t slot = part % Staging::kSlots;
     if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(from_);
     if (part >= Staging::kSlots && !delivers()) staging_.done.hold(from_, number(part - Staging::kSlots));
-    cuda::copy_rows(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+    cuda::copy_rows(staging_.slot(plan_, part) + plan.input_slot, plan.row_bytes, input_.data + part * plan_.row_bytes,
                     plan.whole_row_bytes, plan.row_bytes, plan.input_rows, cuda::Direction::from_device, from_);
     ++fetches_;  // even if what follows throws: the copy is under way
     if (from_ != to_) in_.fetched[slot].record(from_);
@@ -67,7 +67,7 @@ void DeviceCopies::enqueue_delivery() {
   if (delivers()) {
     const Plan& plan = plan_.part(part);
     cuda::copy_rows(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
-                    staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows,
+                    staging_.slot(plan_, part) + plan.output_slot, plan.row_bytes, plan.row_bytes, plan.output_rows,
                     cuda::Direction::to_device, to_);
     ++deliveries_;
     if (plan_.parts > Staging::kSlots) out_.delivered[slot].record(to_);

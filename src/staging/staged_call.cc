@@ -55,12 +55,12 @@ void StagedCall::enqueue() {
 
 const std::byte* StagedCall::input(std::size_t part) const {
   if (!is_staged()) return input_.data + part * plan_.row_bytes;
-  return staging_.slot(plan_, part) + plan_.part(part).input_bias;
+  return staging_.slot(plan_, part) + plan_.part(part).input_slot;
 }
 
 std::byte* StagedCall::output(std::size_t part) const {
   if (!is_staged()) return output_.data + part * plan_.row_bytes;
-  return staging_.slot(plan_, part) + plan_.part(part).output_bias;
+  return staging_.slot(plan_, part) + plan_.part(part).output_slot;
 }
 
 bool StagedCall::fetch(std::size_t part) {
@@ -76,7 +76,7 @@ bool StagedCall::fetch(std::size_t part) {
   if (part >= Staging::kSlots && copies_.delivers() && !copies_.is_delivered(part - Staging::kSlots)) return false;
   if (!input_.moves || input_.staged) return true;
   const Plan& plan = plan_.part(part);
-  copy_rows_on_host(staging_.slot(plan_, part) + plan.input_bias, plan.row_bytes, input_.data + part * plan_.row_bytes,
+  copy_rows_on_host(staging_.slot(plan_, part) + plan.input_slot, plan.row_bytes, input_.data + part * plan_.row_bytes,
                     plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
   return true;
 }
@@ -85,7 +85,7 @@ void StagedCall::deliver(std::size_t part) {
   if (is_staged() && output_.moves && !output_.staged) {
     const Plan& plan = plan_.part(part);
     copy_rows_on_host(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
-                      staging_.slot(plan_, part) + plan.output_bias, plan.row_bytes, plan.row_bytes, plan.output_rows);
+                      staging_.slot(plan_, part) + plan.output_slot, plan.row_bytes, plan.row_bytes, plan.output_rows);
   }
   copies_.signal_done(part);
   if (!is_ahead_) copies_.enqueue_delivery();

@@ -35,14 +35,10 @@ Staging::Staging(int device) : fetched(device), done(device), delivered(device) 
 }
 Staging::~Staging() { streams_.clear(); }
 
-std::size_t Staging::plan_bytes(const Plan& plan) {
-  return std::max(plan.input_rows, plan.output_rows) * plan.row_bytes;
-}
-
 // Small ones by powers of two, so that what is kept of smaller ones is never more than what is in use.
 Staging::Wanted Staging::wanted(const Plan& plan) {
   constexpr std::size_t kMin = 64 << 10, kLarge = 16 << 20, kPage = 4096;
-  const std::size_t bytes = plan_bytes(plan);
+  const std::size_t bytes = plan.slot_bytes;
   return {.slots = slots_of(plan),
           .bytes = bytes > kLarge ? (bytes + kPage - 1) / kPage * kPage : std::bit_ceil(std::max(bytes, kMin))};
 }

@@ -51,7 +51,7 @@ class Staging {
   // Whether every slot has room for a call of this plan. If not: memory of wanted(plan) is to be given to add_slots(),
   // when no call is under way. That pins it, which may wait for the device. Nothing that was pinned is let go of before
   // the communicator is: that may wait for the whole device.
-  bool has_room(const Plan& plan) const { return plan_bytes(plan) <= room(plan).bytes; }
+  bool has_room(const Plan& plan) const { return plan.slot_bytes <= room(plan).bytes; }
   struct Wanted {
     std::size_t slots, bytes;  // of each
   };
@@ -79,7 +79,6 @@ class Staging {
     std::deque<Slot> slots;  // the last are in use
     std::size_t bytes = 0;   // of each of those
   };
-  static std::size_t plan_bytes(const Plan& plan);
   static std::size_t slots_of(const Plan& plan) { return plan.parts == 1 ? 1 : kSlots; }
   const Room& room(const Plan& plan) const { return plan.parts == 1 ? whole_ : parts_; }
   Room whole_, parts_;  // for calls of one part, and of several

@@ -47,6 +47,9 @@ inline constexpr CollectiveTraits kCollectives[] = {
     {Collective::all_gather, "all_gather", Held::own, Held::all, Result::moved},
     {Collective::broadcast, "broadcast", Held::at_root, Held::all, Result::moved},
     {Collective::barrier, "barrier", Held::nothing, Held::nothing, Result::nothing},
+    {Collective::reduce, "reduce", Held::all, Held::at_root, Result::combined},
+    {Collective::gather, "gather", Held::own, Held::at_root, Result::moved},
+    {Collective::scatter, "scatter", Held::at_root, Held::own, Result::moved},
 };
 inline constexpr std::size_t kCollectiveCount = std::size(kCollectives);
 static_assert(

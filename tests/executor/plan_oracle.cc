@@ -158,18 +158,28 @@ class World {
   }
 
   std::vector<std::byte> expected_output(std::size_t rank) const {
+    const bool is_root = rank == planned_.call.root;
     switch (planned_.call.collective) {
       case Collective::barrier: return {};
       case Collective::broadcast: return inputs_[planned_.call.root];
-      case Collective::all_gather: {
-        std::vector<std::byte> all;
-        for (const auto& input : inputs_) all.insert(all.end(), input.begin(), input.end());
-        return all;
-      }
+      case Collective::all_gather: return all_inputs();
       case Collective::all_reduce: return combined(0, planned_.call.count);
       case Collective::reduce_scatter: return combined(rank * planned_.call.count, planned_.call.count);
+      case Collective::reduce: return is_root ? combined(0, planned_.call.count) : std::vector<std::byte>{};
+      case Collective::gather: return is_root ? all_inputs() : std::vector<std::byte>{};
+      case Collective::scatter: {
+        const auto& whole = inputs_[planned_.call.root];
+        const std::size_t part = whole.size() / size_;
+        return {whole.data() + rank * part, whole.data() + (rank + 1) * part};
+      }
     }
     return {};
+  }
+
+  std::vector<std::byte> all_inputs() const {
+    std::vector<std::byte> all;
+    for (const auto& input : inputs_) all.insert(all.end(), input.begin(), input.end());
+    return all;
   }
 
   // Elements [first, first + count).

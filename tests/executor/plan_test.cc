@@ -111,6 +111,23 @@ TEST(MakePlan, TheOwnPartOfAHalfStartsWhereTheCallersBufferDoes) {
   EXPECT_EQ(scatter->input_bias, 0u);
 }
 
+TEST(MakePlan, ASlotHoldsWhatTheRankHasOfTheMessage) {
+  const auto packed = [](Collective collective, int rank) {
+    const AlgorithmEntry& entry = *find_algorithm(collective, Algorithm::one_shot);
+    const Call call{.collective = collective, .dtype = DType::float32, .count = 10};  // to and from rank 0
+    return make_plan(call, entry, rank, Layout::of(4), 1, kUsualCacheBytes, {.packed = true});
+  };
+  constexpr std::size_t kRow = 10 * sizeof(float);
+  const auto scattered = packed(Collective::reduce_scatter, 2);
+  EXPECT_EQ(scattered->slot_bytes, 4 * kRow);
+  EXPECT_EQ(scattered->output_slot, 2 * kRow) << "in place";
+  const auto to_root = packed(Collective::gather, 2), root = packed(Collective::gather, 0);
+  EXPECT_EQ(to_root->slot_bytes, kRow);
+  EXPECT_EQ(to_root->input_slot, 0u) << "where its row is all there is";
+  EXPECT_EQ(to_root->output_bytes, 0u);
+  EXPECT_EQ(root->slot_bytes, 4 * kRow);
+}
+
 TEST(MakePlan, PartialResultsOfSmallTypesHaveRoomInTheAccumulationType) {
   const auto plan =
       plan_of(Collective::all_reduce, Algorithm::recursive_doubling, 1000, 0, Layout::of(4), DType::bfloat16);

@@ -37,11 +37,14 @@ std::vector<std::byte> combined_numbers(const Shape& shape, int me, int ranks) {
     return static_cast<std::int32_t>(total);
   };
   const std::size_t own = static_cast<std::size_t>(me) * shape.count;
-  return each(output_elems(shape, ranks), [&](std::size_t i) {
+  return each(output_elems(shape, ranks, me), [&](std::size_t i) {
     switch (shape.collective) {
-      case Collective::all_reduce: return sum(i);
+      case Collective::all_reduce:
+      case Collective::reduce: return sum(i);
       case Collective::reduce_scatter: return sum(own + i);
-      case Collective::all_gather: return number(static_cast<int>(i / shape.count), i % shape.count);
+      case Collective::all_gather:
+      case Collective::gather: return number(static_cast<int>(i / shape.count), i % shape.count);
+      case Collective::scatter: return number(shape.root, own + i);
       default: return number(shape.root, i);
     }
   });
@@ -97,17 +100,17 @@ TEST_P(LongOnDevices, LongCallsAreCutAndGiveTheSameBits) {
   constexpr std::size_t kLong = (std::size_t{36} << 20) + 12;  // bytes of the whole message
   for (const int ranks : kRanksOfLongCalls)
     for (const Collective collective : kLongCalls) {
-      const bool rows = collective == Collective::all_gather || collective == Collective::reduce_scatter;
-      const Shape shape{collective, kLong / 4 / (rows ? static_cast<std::size_t>(ranks) : 1), DType::int32, Op::sum, 1};
+      const Shape one{collective, 1, DType::int32, Op::sum, 1};
+      const std::size_t rows = std::max(input_elems(one, ranks), output_elems(one, ranks));
+      const Shape shape{collective, kLong / 4 / rows, DType::int32, Op::sum, 1};
       Communicator::run_threads(
           ranks,
           [&](Communicator& world) {
             const int me = world.rank();
             // One rank's memory is the host's, so it is done by messages; in rows as the caller has them.
             const MemoryKind kind = me == 0 ? MemoryKind::host : MemoryKind::device;
-            DeviceBuffer in(kind, numbers(me, input_elems(shape, ranks)));
-            DeviceBuffer out(kind, output_elems(shape, ranks) * 4);
-            if (collective == Collective::broadcast) out.write(numbers(me, shape.count));
+            DeviceBuffer in(kind, numbers(me, input_elems(shape, ranks, me)));
+            DeviceBuffer out(kind, output_elems(shape, ranks, me) * 4);
             call(world, shape, in.data(), out.data());
             ASSERT_TRUE(out.read() == combined_numbers(shape, me, ranks)) << name_of(shape, ranks);
           },

@@ -44,7 +44,7 @@ class RandomCalls {
       const DType dtype = all_dtypes()[random() % all_dtypes().size()];
       const Op op = all_ops()[random() % all_ops().size()];
       const std::size_t most = i % 20 == 0 ? 100'000 : 2000;
-      shapes_.push_back({kWithBuffers[random() % 4], random() % most, dtype, op,
+      shapes_.push_back({kWithBuffers[random() % std::size(kWithBuffers)], random() % most, dtype, op,
                          static_cast<int>(random() % static_cast<unsigned>(ranks))});
       want_.push_back(expected(shapes_.back(), ranks));
     }
@@ -63,8 +63,8 @@ class RandomCalls {
       Flown next{std::make_unique<Buffers>(shapes_[i], world.rank(), ranks_, in, out, dice() % 2 == 0)};
       if (dice() % 3 != 0) {
         next.on = &streams[dice() % streams.size()];
-        const std::size_t bytes = output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype);
-        if (in != MemoryKind::host && out != MemoryKind::host)
+        const std::size_t bytes = output_elems(shapes_[i], ranks_, world.rank()) * size_of(shapes_[i].dtype);
+        if (bytes > 0 && in != MemoryKind::host && out != MemoryKind::host)
           next.copy = std::make_unique<DeviceBuffer>(MemoryKind::device, bytes);
       }
       flown.push_back(std::move(next));
@@ -79,8 +79,8 @@ class RandomCalls {
       call(world, shapes_[i], each.buffers->in(), each.buffers->out(), {.stream = each.on->get()});
       if (each.copy != nullptr)
         cuda::check(cudaMemcpyAsync(each.copy->data(), each.buffers->out(),
-                                    output_elems(shapes_[i], ranks_) * size_of(shapes_[i].dtype), cudaMemcpyDefault,
-                                    each.on->get()));
+                                    output_elems(shapes_[i], ranks_, world.rank()) * size_of(shapes_[i].dtype),
+                                    cudaMemcpyDefault, each.on->get()));
     }
     for (const OwnStream& stream : streams) stream.finish();
     for (std::size_t i = 0; i < flown.size(); ++i) {

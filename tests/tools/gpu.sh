@@ -7,7 +7,7 @@ gpu() { "$1/bench/gpu" "$out" --tutti "$2" --only bench --out "$out/gpu.md" "${@
 
 gpu "$1" "$2" --max 512 --min-kernels 64 --target-from 64 --rounds 1 --iterations 1
 grep -q '^Machine: fake GPU 0 (1 usable)' "$out/gpu.md"
-grep -qF '`tutti bench reduce -n 8 --dtype bfloat16 --device cuda --sizes 64,256,512 --rounds 1`' "$out/gpu.md"
+grep -qF '`tutti bench reduction -n 8 --dtype bfloat16 --device cuda --sizes 64,256,512 --rounds 1`' "$out/gpu.md"
 grep -qF '`tutti bench all_reduce --transport tcp -n 2 --device cuda --sizes 8,64,512 --rounds 1`' "$out/gpu.md"
 for target in kernels threads staged; do grep -Eq "^(holds|missed) +$target: [0-9]+ % of" "$out/said"; done
 grep -Eq '^holds +0 wrong: 0 wrong elements in [0-9]+ rows; 0 failures' "$out/said"

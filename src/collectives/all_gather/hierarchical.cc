@@ -20,7 +20,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_gather::hierarchical_claims{
+const AlgorithmClaims algorithms::all_gather::hierarchical_claims{
     .idea = "each slice goes to each host once and is passed on there",
     .canonical = true,
     .several_leaves = true,
@@ -31,7 +31,7 @@ const AlgorithmClaims all_gather::hierarchical_claims{
     .between_hosts = "(h-1)/h M/g",
 };
 
-Schedule all_gather::hierarchical(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_gather::hierarchical(int rank, const Layout& layout, const Message& message) {
   const Hosts hosts(layout);
   const Carriers carriers = carriers_in_turn(hosts);
   Builder builder(rank, layout.ranks(), message.chunks, true);

@@ -20,7 +20,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_gather::one_shot_claims{
+const AlgorithmClaims algorithms::all_gather::one_shot_claims{
     .idea = "everyone sends its slice to everyone",
     .canonical = true,
     .several_leaves = true,
@@ -30,7 +30,7 @@ const AlgorithmClaims all_gather::one_shot_claims{
     .rounds = "1",
 };
 
-Schedule all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks, true);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {

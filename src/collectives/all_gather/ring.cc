@@ -14,7 +14,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_gather::ring_claims{
+const AlgorithmClaims algorithms::all_gather::ring_claims{
     .idea = "each slice goes round the ring once, copied on its way",
     .canonical = true,
     .several_leaves = true,
@@ -24,7 +24,7 @@ const AlgorithmClaims all_gather::ring_claims{
     .rounds = "n-1",
 };
 
-Schedule all_gather::ring(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_gather::ring(int rank, const Layout& layout, const Message& message) {
   const int n = layout.ranks();
   Builder builder(rank, n, message.chunks, true);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {

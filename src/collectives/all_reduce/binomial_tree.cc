@@ -23,7 +23,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::binomial_tree_claims{
+const AlgorithmClaims algorithms::all_reduce::binomial_tree_claims{
     .idea = "up the canonical tree to rank 0 and back",
     .canonical = true,
     .several_leaves = true,
@@ -33,7 +33,7 @@ const AlgorithmClaims all_reduce::binomial_tree_claims{
     .rounds = "at most 2 log n",
 };
 
-Schedule all_reduce::binomial_tree(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_reduce::binomial_tree(int rank, const Layout& layout, const Message& message) {
   Builder builder(rank, 1, message.chunks);
   const HeldTree to_first = hold(layout, 0, 0, [](Node, int left, int) { return left; });
   CanonicalReduction reduction(builder, layout, rank, {to_first});

@@ -26,7 +26,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::hierarchical_claims{
+const AlgorithmClaims algorithms::all_reduce::hierarchical_claims{
     .idea = "each host combines what it has of each slice, hosts exchange that, results cross to each host once",
     .canonical = true,
     .several_leaves = true,
@@ -41,7 +41,7 @@ const AlgorithmClaims all_reduce::hierarchical_claims{
 // busy with some chunks while ranks work on others. Between two ranks, in each round of the loop first the inputs for
 // partials of chunk k + kChunksAhead are sent, then what the result of chunk k needs, the result k - kChunksAhead, and
 // what is passed on; in the round that is kChunksAhead later they are received in this order.
-Schedule all_reduce::hierarchical(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_reduce::hierarchical(int rank, const Layout& layout, const Message& message) {
   const Hosts hosts(layout);
   const Carriers carriers = carriers_in_turn(hosts);
   Builder builder(rank, layout.ranks(), message.chunks);

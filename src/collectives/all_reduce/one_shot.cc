@@ -16,7 +16,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::one_shot_claims{
+const AlgorithmClaims algorithms::all_reduce::one_shot_claims{
     .idea = "everyone sends its input to everyone, each combines all",
     .canonical = true,
     .several_leaves = true,
@@ -26,7 +26,7 @@ const AlgorithmClaims all_reduce::one_shot_claims{
     .rounds = "1",
 };
 
-Schedule all_reduce::one_shot(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::all_reduce::one_shot(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, 1);
   std::vector<HeldTree> trees = held_by_owners(layout);
   for (HeldTree& tree : trees) tree.slice = 0;  // every rank owns a copy of the one slice

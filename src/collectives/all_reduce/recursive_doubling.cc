@@ -25,7 +25,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::recursive_doubling_claims{
+const AlgorithmClaims algorithms::all_reduce::recursive_doubling_claims{
     .idea = "aligned blocks of ranks exchange their values and merge, all ranks in step",
     .canonical = true,
     .several_leaves = false,
@@ -57,7 +57,7 @@ int exchange(Builder& builder, int rank, Block left, Block right, Region mine) {
 
 }  // namespace
 
-Schedule all_reduce::recursive_doubling(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::all_reduce::recursive_doubling(int rank, const Layout& layout, const Message&) {
   const int n = layout.ranks();
   Builder builder(rank, 1);
   Region mine = input();  // holds the value of this rank's block

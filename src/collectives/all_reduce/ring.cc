@@ -19,7 +19,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::ring_claims{
+const AlgorithmClaims algorithms::all_reduce::ring_claims{
     .idea = "each slice goes round the ring twice: combined, then copied",
     .canonical = false,
     .several_leaves = false,
@@ -67,7 +67,7 @@ void ring_gather(Builder& builder, int rank, int n, int chunks) {
     for (int chunk = 0; chunk < chunks; ++chunk) builder.send(next, output((rank + n - hop) % n, chunk));
 }
 
-Schedule all_reduce::ring(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_reduce::ring(int rank, const Layout& layout, const Message& message) {
   Builder builder(rank, layout.ranks(), message.chunks);
   ring_reduce(builder, rank, layout.ranks(), message.chunks, true);
   ring_gather(builder, rank, layout.ranks(), message.chunks);

@@ -23,7 +23,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::sliced_tree_claims{
+const AlgorithmClaims algorithms::all_reduce::sliced_tree_claims{
     .idea = "each slice goes up the canonical tree on its own way, then its owner sends the result to all",
     .canonical = true,
     .several_leaves = true,
@@ -33,7 +33,7 @@ const AlgorithmClaims all_reduce::sliced_tree_claims{
     .rounds = "at most log n + 1",
 };
 
-Schedule all_reduce::sliced_tree(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::all_reduce::sliced_tree(int rank, const Layout& layout, const Message&) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks());
   CanonicalReduction reduction(builder, layout, rank, held_in_balance(layout));

@@ -19,7 +19,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims all_reduce::two_shot_claims{
+const AlgorithmClaims algorithms::all_reduce::two_shot_claims{
     .idea = "a slice's owner combines all inputs of it, then sends the result to all",
     .canonical = true,
     .several_leaves = true,
@@ -29,7 +29,7 @@ const AlgorithmClaims all_reduce::two_shot_claims{
     .rounds = "2",
 };
 
-Schedule all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));

@@ -14,7 +14,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims barrier::dissemination_claims{
+const AlgorithmClaims algorithms::barrier::dissemination_claims{
     .idea = "in round k each rank tells the one 2^k ahead",
     .canonical = true,
     .several_leaves = true,
@@ -24,7 +24,7 @@ const AlgorithmClaims barrier::dissemination_claims{
     .rounds = "log n",
 };
 
-Schedule barrier::dissemination(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::barrier::dissemination(int rank, const Layout& layout, const Message&) {
   const int n = layout.ranks();
   Builder builder(rank, 1);
   const Region heard = scratch(builder.new_scratch_row());

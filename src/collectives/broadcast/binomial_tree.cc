@@ -21,7 +21,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims broadcast::binomial_tree_claims{
+const AlgorithmClaims algorithms::broadcast::binomial_tree_claims{
     .idea = "every round doubles the number of ranks that have the message",
     .canonical = true,
     .several_leaves = true,
@@ -31,7 +31,7 @@ const AlgorithmClaims broadcast::binomial_tree_claims{
     .rounds = "at most log n",
 };
 
-Schedule broadcast::binomial_tree(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::broadcast::binomial_tree(int rank, const Layout& layout, const Message& message) {
   const int n = layout.ranks();
   const int place = (rank - message.root + n) % n;  // in a tree rooted at 0
   const auto rank_at = [&](int other) { return (other + message.root) % n; };

@@ -14,7 +14,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims broadcast::chain_claims{
+const AlgorithmClaims algorithms::broadcast::chain_claims{
     .idea = "from rank to rank, chunk behind chunk",
     .canonical = true,
     .several_leaves = true,
@@ -24,7 +24,7 @@ const AlgorithmClaims broadcast::chain_claims{
     .rounds = "n-1",
 };
 
-Schedule broadcast::chain(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::broadcast::chain(int rank, const Layout& layout, const Message& message) {
   const int n = layout.ranks();
   const int next = (rank + 1) % n, previous = (rank + n - 1) % n;
 

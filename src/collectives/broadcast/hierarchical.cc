@@ -21,7 +21,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims broadcast::hierarchical_claims{
+const AlgorithmClaims algorithms::broadcast::hierarchical_claims{
     .idea = "slices go from host to host, carried by all ranks of a host, and are passed on there",
     .canonical = true,
     .several_leaves = true,
@@ -68,7 +68,7 @@ class Chain {
 
 }  // namespace
 
-Schedule broadcast::hierarchical(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::broadcast::hierarchical(int rank, const Layout& layout, const Message& message) {
   const Hosts hosts(layout);
   const int slices = hosts.most_ranks();
   const Chain chain(hosts, message.root);

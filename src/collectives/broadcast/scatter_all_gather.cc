@@ -26,7 +26,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims broadcast::scatter_all_gather_claims{
+const AlgorithmClaims algorithms::broadcast::scatter_all_gather_claims{
     .idea = "the root scatters slices down a tree, then they go round a ring",
     .canonical = true,
     .several_leaves = true,
@@ -43,7 +43,7 @@ int subtree_size(int place, int n) { return place == 0 ? n : std::min(place & -p
 
 }  // namespace
 
-Schedule broadcast::scatter_all_gather(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::broadcast::scatter_all_gather(int rank, const Layout& layout, const Message& message) {
   const int n = layout.ranks();
   const int place = (rank - message.root + n) % n;  // in a tree, and a ring, that begin at 0
   const auto rank_at = [&](int other) { return (other + message.root) % n; };

@@ -19,7 +19,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims reduce_scatter::hierarchical_claims{
+const AlgorithmClaims algorithms::reduce_scatter::hierarchical_claims{
     .idea = "each host combines what it has of each slice, and its owner what hosts send",
     .canonical = true,
     .several_leaves = true,
@@ -30,7 +30,7 @@ const AlgorithmClaims reduce_scatter::hierarchical_claims{
     .between_hosts = "(h-1)/h M/g",
 };
 
-Schedule reduce_scatter::hierarchical(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::reduce_scatter::hierarchical(int rank, const Layout& layout, const Message& message) {
   const Hosts hosts(layout);
   Builder builder(rank, layout.ranks(), message.chunks, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_hosts(layout, hosts, carriers_in_turn(hosts)));

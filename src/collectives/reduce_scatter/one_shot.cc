@@ -17,7 +17,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims reduce_scatter::one_shot_claims{
+const AlgorithmClaims algorithms::reduce_scatter::one_shot_claims{
     .idea = "a slice's owner combines all inputs of it",
     .canonical = true,
     .several_leaves = true,
@@ -27,7 +27,7 @@ const AlgorithmClaims reduce_scatter::one_shot_claims{
     .rounds = "1",
 };
 
-Schedule reduce_scatter::one_shot(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::reduce_scatter::one_shot(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, layout.ranks(), 1, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
   reduction.combine_partials();

@@ -14,7 +14,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims reduce_scatter::ring_claims{
+const AlgorithmClaims algorithms::reduce_scatter::ring_claims{
     .idea = "each slice goes round the ring once, combined on its way to its owner",
     .canonical = false,
     .several_leaves = false,
@@ -24,7 +24,7 @@ const AlgorithmClaims reduce_scatter::ring_claims{
     .rounds = "n-1",
 };
 
-Schedule reduce_scatter::ring(int rank, const Layout& layout, const Message& message) {
+Schedule algorithms::reduce_scatter::ring(int rank, const Layout& layout, const Message& message) {
   Builder builder(rank, layout.ranks(), message.chunks, true);
   ring_reduce(builder, rank, layout.ranks(), message.chunks, false);
   return std::move(builder).build();

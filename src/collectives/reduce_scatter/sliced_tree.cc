@@ -18,7 +18,7 @@
 
 namespace tutti::internal {
 
-const AlgorithmClaims reduce_scatter::sliced_tree_claims{
+const AlgorithmClaims algorithms::reduce_scatter::sliced_tree_claims{
     .idea = "each slice goes up the canonical tree on its own balanced way to its owner",
     .canonical = true,
     .several_leaves = true,
@@ -28,7 +28,7 @@ const AlgorithmClaims reduce_scatter::sliced_tree_claims{
     .rounds = "at most log n",
 };
 
-Schedule reduce_scatter::sliced_tree(int rank, const Layout& layout, const Message&) {
+Schedule algorithms::reduce_scatter::sliced_tree(int rank, const Layout& layout, const Message&) {
   Builder builder(rank, layout.ranks(), 1, true);
   CanonicalReduction reduction(builder, layout, rank, held_in_balance(layout));
   reduction.combine_partials();

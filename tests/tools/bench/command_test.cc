@@ -35,6 +35,11 @@ TEST(BenchOptions, ASweepMultipliesByTheFactorAndLeavesZero) {
   EXPECT_EQ(counts_of({"all_gather", "--min", "0", "--max", "64", "--factor", "4"}, 2), (Counts{0, 1, 4}));
 }
 
+TEST(BenchOptions, ASweepBeginsWithAnElementOfEveryRankUnlessItBeginsWithZero) {
+  EXPECT_EQ(counts_of({"all_gather", "--min", "8", "--max", "640", "--factor", "8"}, 20), (Counts{1, 8}));
+  EXPECT_EQ(counts_of({"all_gather", "--min", "8", "--max", "64", "--factor", "8"}, 20), (Counts{1}));
+}
+
 TEST(BenchOptions, SizesAreRoundedDownToWholeElementsOfEveryRank) {
   EXPECT_EQ(counts_of({"all_reduce", "--sizes", "0,3,400015"}, 3), (Counts{0, 0, 100003}));
   EXPECT_EQ(counts_of({"reduce_scatter", "--dtype", "int8", "--sizes", "8,100"}, 3), (Counts{2, 33}));

@@ -38,7 +38,7 @@ TEST(BenchReduceOnFakeGpu, GivesTheBitsOfTheCpu) {
   for (const DType dtype : all_dtypes()) {
     if (kBrief && dtype != DType::float32 && dtype != DType::bfloat16) continue;
     const Result run = shell(
-        "$TUTTI bench reduce --device cuda --sizes 0,8,10003 --iterations 1 --rounds 1 --json -n 9 "
+        "$TUTTI bench reduction --device cuda --sizes 0,8,10003 --iterations 1 --rounds 1 --json -n 9 "
         "--dtype " +
         std::string(to_string(dtype)));
     EXPECT_EQ(run.status, 0) << run.err;
@@ -66,7 +66,7 @@ TEST(BenchOnFakeGpu, SaysWhatDidIt) {
 
 TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
   for (const char* gpus : {"-1", "0"}) {
-    for (const char* words : {"all_reduce -n 2", "all_reduce -n 2 --transport inproc", "barrier", "reduce"}) {
+    for (const char* words : {"all_reduce -n 2", "all_reduce -n 2 --transport inproc", "barrier", "reduction"}) {
       const Result run =
           shell(std::string("export TUTTI_FAKE_GPUS=") + gpus + "; $TUTTI bench " + words + " --device cuda");
       EXPECT_EQ(run.status, 1) << gpus << ": " << words;

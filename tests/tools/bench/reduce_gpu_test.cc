@@ -1,4 +1,4 @@
-// `tutti bench reduce` and `tutti doctor` on a GPU. Skipped where find_devices() finds none, and says why.
+// `tutti bench reduction` and `tutti doctor` on a GPU. Skipped where find_devices() finds none, and says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class GpuCommand : public testing::Test {
 TEST_F(GpuCommand, BenchReduceGivesTheBitsOfTheCpu) {
   for (const int sources : {1, 2, 8, 9}) {
     for (const DType dtype : all_dtypes()) {
-      const Result run = shell("$TUTTI bench reduce --device cuda --sizes 0,8,100003,4M --iterations 3 --json -n " +
+      const Result run = shell("$TUTTI bench reduction --device cuda --sizes 0,8,100003,4M --iterations 3 --json -n " +
                                std::to_string(sources) + " --dtype " + std::string(to_string(dtype)));
       EXPECT_EQ(run.status, 0) << run.err;
       std::istringstream lines(run.out);
@@ -46,7 +46,7 @@ TEST_F(GpuCommand, BenchReduceGivesTheBitsOfTheCpu) {
 }
 
 TEST_F(GpuCommand, BenchReducePrintsATable) {
-  const Result run = shell("$TUTTI bench reduce --device cuda --max 4K --rounds 2");
+  const Result run = shell("$TUTTI bench reduction --device cuda --max 4K --rounds 2");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr(found_.usable.front().name));
   EXPECT_THAT(run.out, HasSubstr("# 4 sizes, 0 wrong\n"));

@@ -1,4 +1,4 @@
-// `tutti bench reduce`: what it measures, what it counts as wrong, what it prints and what it refuses.
+// `tutti bench reduction`: what it measures, what it counts as wrong, what it prints and what it refuses.
 #include "bench/reduce.h"
 
 #include <gmock/gmock.h>
@@ -155,7 +155,7 @@ TEST(BenchReduce, FiguresCountWhatIsReadAndWritten) {
   BenchOptions options = options_for(DType::bfloat16, Op::avg, 3);
   const ReduceRow row{.bytes = 1'000'000, .us = 10, .limit_us = 8, .wrong = 2};
   EXPECT_EQ(nlohmann::json::parse(json_row(row, options, {})),
-            nlohmann::json::parse(R"({"collective":"reduce","device":"cpu","gpu":null,"sources":3,"dtype":"bfloat16",
+            nlohmann::json::parse(R"({"collective":"reduction","device":"cpu","gpu":null,"sources":3,"dtype":"bfloat16",
               "op":"avg","bytes":1000000,"us":10.0,"gbs":400.0,"limit_us":8.0,"limit_gbs":500.0,"percent":80.0,
               "wrong":2})"));
   options.device = "cuda";
@@ -182,7 +182,7 @@ TEST(BenchReduce, TheTableSaysWhatItIsAndFitsTheScreen) {
 
 TEST(BenchReduceCommand, PrintsARowASizeWithItsLimit) {
   const Result run = shell(
-      "$TUTTI bench reduce -n 5 --dtype bfloat16 --op max --sizes 0,8,100003 --iterations 2 --rounds 1 --json "
+      "$TUTTI bench reduction -n 5 --dtype bfloat16 --op max --sizes 0,8,100003 --iterations 2 --rounds 1 --json "
       "--device cpu");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("rounded down to multiples of 2 bytes, whole elements\n"));
@@ -196,9 +196,9 @@ TEST(BenchReduceCommand, PrintsARowASizeWithItsLimit) {
     EXPECT_EQ(row["limit_us"].is_null(), bytes.back() == 0);
   }
   EXPECT_THAT(bytes, ElementsAre(0, 8, 100002));
-  const Result table = shell("$TUTTI bench reduce --min 8 --max 64 --iterations 1 --rounds 1");
+  const Result table = shell("$TUTTI bench reduction --min 8 --max 64 --iterations 1 --rounds 1");
   EXPECT_EQ(table.status, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("# tutti bench reduce: 2 sources"));
+  EXPECT_THAT(table.out, HasSubstr("# tutti bench reduction: 2 sources"));
   EXPECT_THAT(table.out, HasSubstr("\n# 2 sizes, 0 wrong\n"));
 }
 
@@ -207,17 +207,18 @@ TEST(BenchReduceCommand, RefusesWhatSaysNothingOfIt) {
                                      "--symmetric",     "--async",          "--in-place",  "--touch"};
   for (const std::string& words : std::span(all).first(kBrief ? 2 : all.size())) {
     for (const char* device : {"cpu", "cuda"}) {
-      const Result run = shell("$TUTTI bench reduce --device " + std::string(device) + " " + words);
+      const Result run = shell("$TUTTI bench reduction --device " + std::string(device) + " " + words);
       EXPECT_EQ(run.status, 2) << words;
-      EXPECT_THAT(run.err, HasSubstr("tutti bench: " + words.substr(0, words.find(' ')) + " says nothing of reduce"));
+      EXPECT_THAT(run.err,
+                  HasSubstr("tutti bench: " + words.substr(0, words.find(' ')) + " says nothing of reduction"));
       EXPECT_EQ(run.out, "");
     }
   }
-  EXPECT_THAT(shell("$TUTTI bench reduce -n 1025").err, HasSubstr("-n 1025: reduce has 1 to 1024 sources"));
+  EXPECT_THAT(shell("$TUTTI bench reduction -n 1025").err, HasSubstr("-n 1025: reduction has 1 to 1024 sources"));
   for (const char* words : {"-n 0", "-n 1025", "--sizes 2T", "--min 2K --max 1K", "--dtype float31"})
-    EXPECT_EQ(shell(std::string("$TUTTI bench reduce ") + words).status, 2) << words;
+    EXPECT_EQ(shell(std::string("$TUTTI bench reduction ") + words).status, 2) << words;
   EXPECT_THAT(shell("$TUTTI bench redcue").err, HasSubstr("redcue is not one of"));
-  EXPECT_EQ(shell("TUTTI_TRANSPORT=pigeon $TUTTI bench reduce --sizes 8 --iterations 1").status, 0)
+  EXPECT_EQ(shell("TUTTI_TRANSPORT=pigeon $TUTTI bench reduction --sizes 8 --iterations 1").status, 0)
       << "it needs nothing of how ranks talk";
 }
 
@@ -228,7 +229,7 @@ struct GpuCommandLine {
 class WithoutGpu : public testing::TestWithParam<GpuCommandLine> {};
 INSTANTIATE_TEST_SUITE_P(
     Commands, WithoutGpu,
-    testing::Values(GpuCommandLine{"BenchReduce", "bench reduce"}, GpuCommandLine{"Bench", "bench all_reduce -n 2"},
+    testing::Values(GpuCommandLine{"BenchReduce", "bench reduction"}, GpuCommandLine{"Bench", "bench all_reduce -n 2"},
                     GpuCommandLine{"Train", "train -n 2 --data " NIST_DATA "filip.csv --degree 10"}),
     [](const auto& each) { return each.param.name; });
 

@@ -107,7 +107,7 @@ void Bench::check(BenchRow& row) {
   const std::vector<std::uint64_t> all = gather<std::uint64_t>({digest(out, out_bytes), wrong});
   std::vector<std::uint64_t> hashes;
   for (std::size_t at = 0; at < all.size(); at += 2) {
-    hashes.push_back(all[at]);
+    if (holds_.output(static_cast<int>(at / 2)).count > 0) hashes.push_back(all[at]);
     row.wrong = row.wrong.value_or(0) + all[at + 1];
   }
   const bool agreed = std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes.front(); });

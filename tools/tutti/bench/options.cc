@@ -14,7 +14,7 @@
 namespace tutti::internal::tools {
 namespace {
 
-constexpr std::string_view kReduce = "reduce";  // beside these, and none of them
+constexpr std::string_view kReduction = "reduction";  // beside these, and none of them
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 
 template <class Values>
@@ -40,17 +40,17 @@ CLI::Option* add_named(CLI::App& parser, const std::string& name, T& into, std::
 void describe_subject(CLI::App& parser, BenchOptions& options) {
   std::vector<std::string> names;
   for (const CollectiveTraits& each : kCollectives) names.emplace_back(each.name);
-  names.emplace_back(kReduce);
+  names.emplace_back(kReduction);
   const auto set = [&options, names](const std::string& word) {
     const auto collective = parse_collective(word);
-    options.is_reduce = word == kReduce;
+    options.is_reduce = word == kReduction;
     if (!collective && !options.is_reduce)
       throw CLI::ValidationError("collective", fmt::format("{} is not one of {}", word, fmt::join(names, ", ")));
     options.collective = collective.value_or(Collective::all_reduce);
   };
   parser
-      .add_option_function<std::string>("collective", set,
-                                        "what is measured; reduce: the reduction alone, in this process, without ranks")
+      .add_option_function<std::string>(
+          "collective", set, "what is measured; reduction: the reduction alone, in this process, without ranks")
       ->type_name(fmt::format("{}", fmt::join(names, "|")))
       ->required();
 }
@@ -94,7 +94,7 @@ void describe(CLI::App& parser, BenchOptions& options) {
   describe_subject(parser, options);
   parser.add_option("-n,--ranks", options.ranks,
                     "ranks to start on this host; without it, this is one rank of a job that a launcher started. "
-                    "Of reduce: sources, 2 unless said");
+                    "Of reduction: sources, 2 unless said");
   parser
       .add_option("--transport", options.transport,
                   "how bytes move, else as TUTTI_TRANSPORT says; inproc: the ranks are threads of one process")
@@ -115,7 +115,7 @@ void describe(CLI::App& parser, BenchOptions& options) {
                   "output over input; sums then grow from call to call, unless --touch");
   parser.add_flag("--touch", options.touch,
                   "each rank rewrites its input before every call, and all meet; only the calls are timed");
-  parser.add_option("--device", options.device, "where the buffers lie, and of reduce who reduces")
+  parser.add_option("--device", options.device, "where the buffers lie, and of a reduction who reduces")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   parser.add_flag("--json", options.json, "one JSON object a size");
 }
@@ -154,12 +154,13 @@ void check_reduce(const CLI::App& parser, const BenchOptions& options) {
   for (const CLI::Option* option : parser.get_options()) {
     if (option->count() > 0 && std::ranges::find(kMeant, option->get_name()) == std::end(kMeant))
       throw UsageError(
-          fmt::format("{} says nothing of reduce: it is one process that combines n sources in the canonical order, "
+          fmt::format("{} says nothing of reduction: it is one process that combines n sources in the canonical order, "
                       "and no rank sends anything",
                       option->get_name()));
   }
   const int sources = options.ranks.value_or(2), most = static_cast<int>(cuda::kMaxSources);
-  if (sources < 1 || sources > most) throw UsageError(fmt::format("-n {}: reduce has 1 to {} sources", sources, most));
+  if (sources < 1 || sources > most)
+    throw UsageError(fmt::format("-n {}: reduction has 1 to {} sources", sources, most));
   check_sizes(options);
 }
 
@@ -184,7 +185,10 @@ std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int rank
   if (sizes.empty()) {
     // From 0, which no factor enlarges, the next size is the smallest message there is.
     const auto next = [&](std::uint64_t size) { return size == 0 ? unit : size * options.factor; };
-    for (std::uint64_t size = options.min_bytes; size <= options.max_bytes; size = next(size)) sizes.push_back(size);
+    // Nobody who asks for a range wants what rounding makes of its beginning: the message without bytes.
+    const std::uint64_t first = options.min_bytes == 0 ? 0 : std::max<std::uint64_t>(options.min_bytes, unit);
+    sizes.push_back(first);
+    for (std::uint64_t size = next(first); size <= options.max_bytes; size = next(size)) sizes.push_back(size);
   }
   std::vector<std::size_t> counts;
   for (const std::uint64_t size : sizes) counts.push_back(size / unit);

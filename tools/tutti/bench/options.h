@@ -17,9 +17,9 @@ namespace tutti::internal::tools {
 
 struct BenchOptions {
   Collective collective = Collective::all_reduce;
-  bool is_reduce = false;    // `bench reduce`: no collective, but the reduction alone (reduce.h)
+  bool is_reduce = false;    // `bench reduction`: no collective, but the reduction alone (reduce.h)
   std::optional<int> ranks;  // to start here; nothing: this process is one rank of a job that a launcher started. Of
-                             // `bench reduce` the sources
+                             // `bench reduction` the sources
   std::string transport = "auto";
   Algorithm algorithm = Algorithm::automatic;
   Order order = Order::canonical;
@@ -48,7 +48,8 @@ void describe(CLI::App& parser, BenchOptions& options);
 // Throws UsageError, in words, where `ranks` ranks cannot do what is asked.
 void check(const BenchOptions& options, int ranks);
 
-// Throws UsageError, in words, for what is asked of `bench reduce` and says nothing to it. parser: that has parsed it.
+// Throws UsageError, in words, for what is asked of `bench reduction` and says nothing to it. parser: that has parsed
+// it.
 void check_reduce(const CLI::App& parser, const BenchOptions& options);
 
 // Says on stderr where sizes are made smaller, as no whole number of elements has them.

@@ -1,5 +1,5 @@
-// `tutti bench reduce`: the reduction alone, of n sources into one target, by one process without ranks, on the CPU or
-// on a GPU, beside copies of as many bytes.
+// `tutti bench reduction`: the reduction alone, of n sources into one target, by one process without ranks, on the CPU
+// or on a GPU, beside copies of as many bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What `tutti bench reduce` prints.
+// What `tutti bench reduction` prints.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ double percent(const ReduceRow& row) { return row.us > 0 ? 100 * *row.limit_us /
 std::string reduce_head(const BenchOptions& options, const std::optional<cuda::Device>& gpu) {
   const std::size_t n = sources_of(options);
   std::string text =
-      fmt::format("# tutti bench reduce: {} source{}, {} {} in canonical order, on {}\n", n, n == 1 ? "" : "s",
+      fmt::format("# tutti bench reduction: {} source{}, {} {} in canonical order, on {}\n", n, n == 1 ? "" : "s",
                   to_string(options.dtype), to_string(options.op),
                   gpu ? fmt::format("GPU {}, {}, PCI {}", gpu->index, gpu->name, gpu->pci) : "one thread of the CPU");
   text += fmt::format("# us: one of many calls back to back, {}, median of {} rounds\n",
@@ -50,7 +50,7 @@ std::string table_row(const ReduceRow& row, const BenchOptions& options) {
 std::string json_row(const ReduceRow& row, const BenchOptions& options, const std::optional<cuda::Device>& gpu) {
   const auto of_limit = [&](auto figure) { return row.limit_us ? ordered_json(rounded(figure())) : nullptr; };
   ordered_json json;
-  json["collective"] = "reduce";
+  json["collective"] = "reduction";
   json["device"] = options.device;
   json["gpu"] = gpu ? ordered_json(gpu->name) : nullptr;
   json["sources"] = sources_of(options);

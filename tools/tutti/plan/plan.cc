@@ -155,9 +155,9 @@ std::string infix(const Expression& expression) {
 std::string describe(const Proof& proof, const Planned& planned) {
   if (!proof.holds) return fmt::format("refuted: {}\n", proof.reason);
   std::string text = fmt::format(
-      "proven for every interleaving, without buffering: no deadlock, no race, the right result. {} messages, {} "
-      "rounds\n",
-      proof.messages, proof.rounds);
+      "proven for every interleaving, without buffering: no deadlock, no race, the right result. {} message{}, {} "
+      "round{}\n",
+      proof.messages, proof.messages == 1 ? "" : "s", proof.rounds, proof.rounds == 1 ? "" : "s");
   if (proof.slices.empty()) return text;
   const bool alike = std::ranges::all_of(proof.slices, [&](const Expression& e) { return e == proof.slices.front(); });
   text += fmt::format("combined in {}:",
