@@ -21,7 +21,7 @@ int rounds_asked() {
   return asked ? std::atoi(asked) : 6;
 }
 
-std::string trouble_under_some_seed(const std::vector<Schedule>& mutant, const Layout& layout, const Goal& goal) {
+std::string error_text_under_some_seed(const std::vector<Schedule>& mutant, const Layout& layout, const Goal& goal) {
   for (int seed = 0; seed < 10; ++seed) {
     const std::size_t count = mutant[0].slices * mutant[0].chunks * 2 + seed % 3;
     std::string error_text = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).error_text;
@@ -38,7 +38,7 @@ void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message
   const std::string change = Mutator(seed).mutate(mutant);
   if (mutant == schedules) return;
   const Proof proof = verify(mutant, layout, goal);
-  const std::string error_text = trouble_under_some_seed(mutant, layout, goal);
+  const std::string error_text = error_text_under_some_seed(mutant, layout, goal);
   EXPECT_TRUE(error_text.empty() || !proof.holds)
       << name_of(entry) << " on " << layout.ranks() << " ranks with " << layout.leaves() << " leaves, mutant " << seed
       << " (" << change << "): " << error_text;

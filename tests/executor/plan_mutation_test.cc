@@ -19,9 +19,9 @@ struct Tally {
 
 constexpr int kSeeds = 12;
 
-std::string trouble_under_some_seed(const PlannedCall& planned) {
+std::string error_text_under_some_seed(const PlannedCall& planned) {
   for (int seed = 0; seed < kSeeds; ++seed) {
-    const std::string error_text = trouble_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
+    const std::string error_text = error_text_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
     if (!error_text.empty()) return error_text;
   }
   return {};
@@ -64,7 +64,7 @@ void try_mutant(PlannedCall mutant, Change change_one, std::uint64_t seed, Talli
   if (change.empty()) return;
   const Proof proof = mutant.prove();
   write_out_jumps(plan);
-  const std::string error_text = trouble_under_some_seed(mutant);
+  const std::string error_text = error_text_under_some_seed(mutant);
   EXPECT_TRUE(error_text.empty() || !proof.holds)
       << mutant.name() << ", mutant " << seed << " (" << change << "): " << error_text;
   Tally& tally = tallies[change];
@@ -88,7 +88,7 @@ Tally sum(const Tallies& tallies) {
 TEST(PlanOracle, NeverGoesWrongWithWhatIsProven) {
   for_each_call(1, [](const PlannedCall& planned, std::uint64_t) {
     EXPECT_TRUE(planned.prove().holds) << planned.name();
-    EXPECT_EQ(trouble_under_some_seed(planned), "") << planned.name();
+    EXPECT_EQ(error_text_under_some_seed(planned), "") << planned.name();
   });
 }
 
@@ -108,7 +108,7 @@ TEST(PlanMutation, OfWhatTemptsToBeFusedIsRefusedWhereItDoesHarm) {
     Tallies tallies;
     for (std::uint64_t seed = 1; seed <= (kBrief ? 60 : 100); ++seed) {
       const PlannedCall planned = some_call(example.entry, example.ranks, 1, seed);
-      EXPECT_EQ(planned.prove().reason + trouble_under_some_seed(planned), "") << example.what;
+      EXPECT_EQ(planned.prove().reason + error_text_under_some_seed(planned), "") << example.what;
       try_mutant(some_call(example.entry, example.ranks, 1, seed), &PlanMutator::change_fusing, seed, tallies);
     }
     EXPECT_GT(sum(tallies).wrong, 0) << example.what;

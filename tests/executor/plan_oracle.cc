@@ -207,7 +207,7 @@ class World {
 
 }  // namespace
 
-std::string trouble_of(const PlannedCall& planned, bool in_place, std::uint64_t seed) {
+std::string error_text_of(const PlannedCall& planned, bool in_place, std::uint64_t seed) {
   try {
     World(planned, in_place, seed).run();
   } catch (const RunError& error) {

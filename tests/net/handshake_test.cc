@@ -21,7 +21,7 @@ Digest nonce(int seed) {
   return digest;
 }
 
-Handshake::AcceptPolicy door_of(int rank, const std::string& key = "secret") {
+Handshake::AcceptPolicy policy_of(int rank, const std::string& key = "secret") {
   return {rank, 8, key, key, rank == 0, true};
 }
 
@@ -51,7 +51,7 @@ void talk(Handshake& a, Handshake& b, std::size_t piece = 1000) {
 TEST(Handshake, BothEndsAgreeHoweverTheBytesAreSplit) {
   for (std::size_t piece = 1; piece <= 60; ++piece) {
     auto a = connecting(3, 2);
-    auto b = Handshake::accepting(door_of(2), nonce(2));
+    auto b = Handshake::accepting(policy_of(2), nonce(2));
     talk(a, b, piece);
     ASSERT_TRUE(a.done() && b.done()) << piece << a.reason() << b.reason();
     EXPECT_EQ(b.opening().from, 3);
@@ -62,7 +62,7 @@ TEST(Handshake, BothEndsAgreeHoweverTheBytesAreSplit) {
 
 TEST(Handshake, NeverAsksForBytesThatFollowIt) {
   auto a = connecting(3, 2);
-  auto b = Handshake::accepting(door_of(2), nonce(2));
+  auto b = Handshake::accepting(policy_of(2), nonce(2));
   std::size_t to_a = 0, to_b = 0;
   for (bool more = true; more;) {
     const Bytes x = a.take_output(), y = b.take_output();
@@ -82,7 +82,7 @@ TEST(Handshake, NeverAsksForBytesThatFollowIt) {
 
 TEST(Handshake, ItsMessagesAreAsDocumented) {
   auto rank1 = Handshake::connecting({Purpose::control, 1, 0, 0}, "secret", nonce(1));
-  auto rank0 = Handshake::accepting(door_of(0), nonce(2));
+  auto rank0 = Handshake::accepting(policy_of(0), nonce(2));
   for (const char* name : {"hello", "proof"}) {
     const Bytes said = rank1.take_output();
     EXPECT_EQ(in_hex(said), documented(name));
@@ -102,7 +102,7 @@ TEST(Handshake, AHelloNamesPurposeRanksAndCommunicator) {
 
 TEST(Handshake, AWrongSecretIsRefusedOnBothEnds) {
   auto a = connecting(3, 2, Purpose::data, "guess");
-  auto b = Handshake::accepting(door_of(2), nonce(2));
+  auto b = Handshake::accepting(policy_of(2), nonce(2));
   talk(a, b);
   EXPECT_EQ(a.failure(), Failure::wrong_secret);
   EXPECT_EQ(b.failure(), Failure::wrong_secret);
@@ -111,17 +111,17 @@ TEST(Handshake, AWrongSecretIsRefusedOnBothEnds) {
 
 TEST(Handshake, EmptySecretsAreEqualToEachOtherOnly) {
   auto a = connecting(3, 2, Purpose::data, "");
-  auto b = Handshake::accepting(door_of(2, ""), nonce(2));
+  auto b = Handshake::accepting(policy_of(2, ""), nonce(2));
   talk(a, b);
   EXPECT_TRUE(a.done() && b.done());
   auto c = connecting(3, 2, Purpose::data, "");
-  auto d = Handshake::accepting(door_of(2, "secret"), nonce(2));
+  auto d = Handshake::accepting(policy_of(2, "secret"), nonce(2));
   talk(c, d);
   EXPECT_TRUE(c.failed() && d.failed());
 }
 
 TEST(Handshake, ControlAndDataHaveKeysOfTheirOwn) {
-  Handshake::AcceptPolicy policy = door_of(0);
+  Handshake::AcceptPolicy policy = policy_of(0);
   policy.control_key = "other";
   auto a = connecting(3, 0, Purpose::control);
   auto b = Handshake::accepting(policy, nonce(2));
@@ -132,7 +132,7 @@ TEST(Handshake, ControlAndDataHaveKeysOfTheirOwn) {
 TEST(Handshake, AnAcceptorThatOnlyPretendsIsFoundOut) {
   // It accepts whatever proof it gets, without the secret.
   auto a = connecting(3, 2);
-  auto b = Handshake::accepting(door_of(2, "not it"), nonce(2));
+  auto b = Handshake::accepting(policy_of(2, "not it"), nonce(2));
   carry(a, b, 100);
   carry(b, a, 100);
   Bytes verdict(36);
@@ -170,12 +170,12 @@ TEST(Handshake, AReflectionIsRefused) {
 
 TEST(Handshake, AReplayedProofIsRefused) {
   auto a = connecting(3, 2);
-  auto b = Handshake::accepting(door_of(2), nonce(2));
+  auto b = Handshake::accepting(policy_of(2), nonce(2));
   Bytes recorded = a.take_output();
   b.feed(recorded);
   carry(b, a, 100);
   const Bytes proof = a.take_output();
-  auto later = Handshake::accepting(door_of(2), nonce(9));
+  auto later = Handshake::accepting(policy_of(2), nonce(9));
   later.feed(recorded);
   later.feed(proof);
   EXPECT_EQ(later.failure(), Failure::wrong_secret);
@@ -185,7 +185,7 @@ TEST(Handshake, EveryBitThatIsChangedOnTheWayIsNoticed) {
   for (int direction = 0; direction < 2; ++direction)
     for (std::size_t bit = 0; bit < 92 * 8; ++bit) {
       auto a = connecting(3, 2);
-      auto b = Handshake::accepting(door_of(2), nonce(2));
+      auto b = Handshake::accepting(policy_of(2), nonce(2));
       std::size_t at[2] = {0, 0};
       for (bool more = true; more;) {
         more = false;
@@ -212,7 +212,7 @@ TEST(Handshake, AnotherVersionIsNamedOnBothEnds) {
   auto a = connecting(3, 2);
   Bytes hello = a.take_output();
   hello[4] = std::byte{9};
-  auto b = Handshake::accepting(door_of(2), nonce(2));
+  auto b = Handshake::accepting(policy_of(2), nonce(2));
   b.feed(hello);
   EXPECT_EQ(b.failure(), Failure::version);
   EXPECT_NE(b.reason().find("version 9"), std::string::npos);
@@ -236,7 +236,7 @@ TEST(Handshake, ConnectionsThatAreNotWantedAreRefused) {
                         Case{{Purpose::control, 3, 2, 0}, 2, Failure::not_wanted},  // not the hub
                         Case{{Purpose::data, 5, 2, 0}, 3, Failure::wrong_rank}}) {  // meant for another
     auto a = Handshake::connecting(c.opening, "secret", nonce(1));
-    auto b = Handshake::accepting(door_of(c.acceptor), nonce(2));
+    auto b = Handshake::accepting(policy_of(c.acceptor), nonce(2));
     talk(a, b);
     EXPECT_TRUE(a.failed());
     EXPECT_FALSE(b.done());
@@ -250,14 +250,14 @@ TEST(Handshake, ConnectionsThatAreNotWantedAreRefused) {
 
 TEST(Handshake, SomethingElseIsDroppedAtTheFirstWrongByte) {
   for (const char* text : {"G", "\x16\x03\x01", "SSH-2.0-OpenSSH", "TUTTI", ""}) {
-    auto b = Handshake::accepting(door_of(2), nonce(2));
+    auto b = Handshake::accepting(policy_of(2), nonce(2));
     b.feed(std::as_bytes(std::span(text, std::strlen(text))));
     EXPECT_EQ(b.failed(), *text != 0) << text;
     EXPECT_EQ(b.failure(), *text ? Failure::not_tutti : Failure::none);
     EXPECT_EQ(b.heard(), *text != 0);
     EXPECT_TRUE(b.take_output().empty());
   }
-  auto b = Handshake::accepting(door_of(2), nonce(2));
+  auto b = Handshake::accepting(policy_of(2), nonce(2));
   b.feed(std::as_bytes(std::span("GET / HTTP/1.1\r\n", 16)));
   EXPECT_NE(b.reason().find("GET / HTTP/1.1.."), std::string::npos) << b.reason();
 }
@@ -265,7 +265,7 @@ TEST(Handshake, SomethingElseIsDroppedAtTheFirstWrongByte) {
 TEST(Handshake, RandomBytesNeverSucceedAndNeverAskForMore) {
   std::mt19937 random(3);
   for (int round = 0; round < 2000; ++round) {
-    auto b = round % 2 ? Handshake::accepting(door_of(2), nonce(2)) : connecting(3, 2);
+    auto b = round % 2 ? Handshake::accepting(policy_of(2), nonce(2)) : connecting(3, 2);
     Bytes right = connecting(3, 2).take_output();
     std::size_t fed = 0;
     while (b.wanted() > 0 && fed < 1000) {

@@ -7,7 +7,7 @@
 namespace tutti::internal {
 namespace {
 
-TEST(Interpret, FindsNoTroubleInCorrectSchedules) {
+TEST(Interpret, FindsNoErrorInCorrectSchedules) {
   for (int ranks = 1; ranks <= 7; ++ranks)
     for (const Example& example : examples(ranks))
       for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t(ranks) + 1, std::size_t(ranks) * 5 + 3})

@@ -18,7 +18,7 @@ struct Tally {
 
 constexpr int kRounds = 30;  // about 2000 mutants; 500 is a longer hunt, and found nothing either
 
-std::string trouble_under_some_seed(const Example& example, int seeds) {
+std::string error_text_under_some_seed(const Example& example, int seeds) {
   const std::size_t parts = example.schedules[0].slices * example.schedules[0].chunks;
   for (int seed = 0; seed < seeds; ++seed) {
     const std::size_t count = parts * 3 + seed % 3;
@@ -41,7 +41,7 @@ TEST(Mutation, WhatTheInterpreterBreaksTheVerifierHasRejected) {
         if (round % 4 == 0 && !mutator.mutate(mutant.schedules).empty()) change = "two changes";
         if (mutant.schedules == example.schedules) continue;
         const Proof proof = verify(mutant.schedules, mutant.layout, mutant.goal);
-        const std::string error_text = trouble_under_some_seed(mutant, 20);
+        const std::string error_text = error_text_under_some_seed(mutant, 20);
         EXPECT_TRUE(error_text.empty() || !proof.holds)
             << example.name << " on " << ranks << " ranks, mutant " << seed << " (" << change << "): " << error_text;
         Tally& tally = tallies[change];

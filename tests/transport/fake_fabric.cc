@@ -251,7 +251,7 @@ void cut(FakeNetwork& network) {
   network.is_cut = true;
 }
 
-void set_trouble(FakeNetwork& network, const std::string& error_text) {
+void set_error_text(FakeNetwork& network, const std::string& error_text) {
   const std::lock_guard lock(network.mutex);
   network.error_text = error_text;
 }

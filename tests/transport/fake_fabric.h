@@ -28,7 +28,7 @@ std::shared_ptr<verbs::Fabric> make_fake_fabric(std::shared_ptr<FakeNetwork> net
 // From now on no write arrives anywhere in `network`: whoever writes fails, and whoever only waits does not notice.
 void cut(FakeNetwork& network);
 
-// From now on each device of `network` says that it has this error_text. Nothing else changes.
-void set_trouble(FakeNetwork& network, const std::string& error_text);
+// From now on each device of `network` reports this error_text. Nothing else changes.
+void set_error_text(FakeNetwork& network, const std::string& error_text);
 
 }  // namespace tutti::internal

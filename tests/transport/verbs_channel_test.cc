@@ -196,16 +196,16 @@ TEST(VerbsChannel, WhoeverOnlySendsHearsOfACutToo) {
 }
 
 // A device may lose a write without a word: then only its own word on its port tells.
-TEST(VerbsChannel, ADevicesTroubleIsToldToWhoeverWaitsWhileItLasts) {
+TEST(VerbsChannel, ADevicesErrorIsToldToWhoeverWaitsWhileItLasts) {
   VerbsEnds ends;
   ends.join();
-  set_trouble(ends.network(), "the link is down");
+  set_error_text(ends.network(), "the link is down");
   EXPECT_EQ(ends.complaint(0), "") << "it waits for nothing";
-  set_trouble(ends.network(), "");
+  set_error_text(ends.network(), "");
   Bytes in(8);
   ends.receive(0, 0, in);
   EXPECT_EQ(ends.complaint(0), "") << "the link is back";
-  set_trouble(ends.network(), "the link is down");
+  set_error_text(ends.network(), "the link is down");
   EXPECT_EQ(ends.complaint(0), "the link is down");
 }
 

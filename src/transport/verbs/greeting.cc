@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x42525654;
 constexpr std::uint32_t kRing = kRingBytes;
-constexpr std::size_t kTroubleAt = 64;
+constexpr std::size_t kErrorTextAt = 64;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::array<std::byte, Greeting::kBytes> Greeting::encode() const {
   std::copy(address.begin(), address.end(), &out[8]);
   put_le(&out[48], block.address);
   put_le(&out[56], block.remote_key);
-  std::memcpy(&out[kTroubleAt], error_text.data(), std::min(error_text.size(), kBytes - kTroubleAt));
+  std::memcpy(&out[kErrorTextAt], error_text.data(), std::min(error_text.size(), kBytes - kErrorTextAt));
   return out;
 }
 
@@ -31,8 +31,8 @@ std::optional<Greeting> Greeting::decode(std::span<const std::byte, kBytes> in) 
   Greeting greeting;
   std::copy_n(&in[8], greeting.address.size(), greeting.address.begin());
   greeting.block = {get_le<std::uint64_t>(&in[48]), get_le<std::uint32_t>(&in[56])};
-  const char* const words = reinterpret_cast<const char*>(&in[kTroubleAt]);
-  greeting.error_text.assign(words, strnlen(words, kBytes - kTroubleAt));
+  const char* const words = reinterpret_cast<const char*>(&in[kErrorTextAt]);
+  greeting.error_text.assign(words, strnlen(words, kBytes - kErrorTextAt));
   return greeting;
 }
 

@@ -8,7 +8,7 @@
 //       48    8 block        address of the registered block
 //       56    4 key          its remote key
 //       60    4 -
-//       64  320 trouble      why this end cannot be joined, in words; empty if it can
+//       64  320 error_text   why this end cannot be joined, in words; empty if it can
 #pragma once
 
 #include <array>
