@@ -153,8 +153,8 @@ class Registration {
 ///
 /// **Shapes.** `count` counts elements; size() * count is below 2^48. Input and output are aligned to their element
 /// type. They do not overlap, or are in place as each call says. They may be null if count is 0. A buffer that a rank
-/// does not have in a call, as the call says, may be anything. All arguments but the buffers and the stream are the same
-/// on every rank, else Error{mismatch}.
+/// does not have in a call, as the call says, may be anything. All arguments but the buffers and the stream are the
+/// same on every rank, else Error{mismatch}.
 ///
 /// **Blocking.** A collective without a stream blocks until it is done on this rank. It may return before it is done on
 /// other ranks; only barrier() says anything of these.

@@ -89,8 +89,8 @@ class CallHistory {
   std::atomic<std::uint32_t> entered_{0}, completed_{0};
 };
 
-// What a rank brings: all of it counts of rank 0, which says it to all when they have joined; of others only what a
-// Member has too.
+// What a rank brings. Rank 0 says all of its own to all ranks when they have joined. Of what others bring only what a
+// Member has too counts.
 struct Announcement {
   std::string text;        // at most kMaxAnnouncedBytes; every rank has the same
   std::string error_text;  // if not empty: why there can be no job; every rank is refused with it, once all have come
@@ -133,10 +133,10 @@ class Control {
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
   virtual void unpublish(std::uint64_t communicator) = 0;
-  // Says that this rank has left `communicator`, which has `ranks` ranks, and what it had called. A Notice{agreed} or
-  // {differed} follows, the latter where a rank that left before had made other calls: so of two ranks that made
-  // different calls the one that leaves later hears of it. (Not of two that leave after rank 0 has left the job, unless
-  // a rank left the communicator before that.) Thread-safe.
+  // Says that this rank has left `communicator`, which has `ranks` ranks, and what it had called. A Notice{differed}
+  // follows if a rank that left before had made other calls, else a Notice{agreed}: so of two ranks that made different
+  // calls the one that leaves later hears of it. (Not if both leave after rank 0 has left the job, unless a rank left
+  // the communicator before that.) Thread-safe.
   virtual void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) = 0;
 };
 

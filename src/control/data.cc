@@ -76,14 +76,14 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
     deliver({peer, path, communicator, Socket(raw->release()), std::nullopt});
   };
   link->on_closed = [=, this, raw = link.get(), where = place->text()](const std::string& why) {
-    // A peer that too many strangers call drops some that have not shown yet that they are none, and so does one that
-    // finds no time for a handshake.
+    // If too many strangers call a peer, or it finds no time for a handshake, it drops callers that have not yet proven
+    // that they are ranks.
     const bool cut_off = raw->has_connected() && raw->handshake().failure() == Handshake::Failure::none;
     if (cut_off && Clock::now() < deadline) return connect_again(peer, path, communicator, deadline);
     failed(where + ": " + why);
   };
-  // Once it is connected, a peer whose process is slow to answer, on a machine that is swamped by its ranks, say, gets
-  // more time: if it dies, the connection closes, and if it stands still, rank 0 says so.
+  // A connected peer gets more time to answer: its machine may be swamped by its ranks, for example. If its process
+  // dies, the connection closes; if it stands still, rank 0 says so.
   link->start(error == EINPROGRESS, settings_.connect_timeout, kSlowest * settings_.connect_timeout);
 }
 
@@ -94,8 +94,8 @@ void Plane::connect_again(int peer, Path path, std::uint64_t communicator, Clock
   });
 }
 
-// Without the hub nobody says what became of a peer. A process that is there listens; whether it has died or left shows
-// in nothing.
+// Without the hub nobody says what became of a peer. A process that is there listens. Nothing shows whether one that is
+// not has died or left.
 void Plane::look_for(int peer) {
   const Member &theirs = members_[static_cast<std::size_t>(peer)],
                &mine = members_[static_cast<std::size_t>(settings_.rank)];

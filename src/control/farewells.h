@@ -1,6 +1,6 @@
 // Whether all ranks have made the same calls, found out as they leave a communicator: each says what it had called, and
-// is compared with the first that left. Messages show most differences at once, since each carries its call; what is
-// left for this are calls that nobody answers, such as broadcasts of which every rank believes itself to be the root.
+// is compared with the first that left. Messages show most differences at once, since each carries its call. This finds
+// the others, in calls that nobody answers: broadcasts, say, of which every rank believes itself to be the root.
 //
 // Of two ranks that differ the one that leaves later hears of it; nobody waits for anybody.
 #pragma once

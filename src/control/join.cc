@@ -10,7 +10,7 @@ std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 constexpr std::size_t kMaxProcessorBytes = 8 << 10;  // 65536 processors
 constexpr std::size_t kMaxHostIdBytes = 256;
 
-// Whether the others can use what a rank says of itself: they would find out where nobody is told of it.
+// Whether the others can use what a rank says of itself. They would find a fault too late: nobody would be told.
 bool is_well_formed(const Member& member) {
   return !member.local_name.empty() && member.local_name.size() <= Endpoint::kMaxLocalName && !member.host_id.empty() &&
          member.host_id.size() <= kMaxHostIdBytes && member.processors.size() <= kMaxProcessorBytes &&

@@ -13,7 +13,7 @@ bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point
   return now - last_tick > 3 * pace.tick;
 }
 
-// Why a rank is lost: of the rank, whose name is another in each communicator.
+// Why a rank is lost, called "it": its number differs between communicators.
 std::string died(const std::string& why) { return "its process died (" + why + ")"; }
 std::string silent_for(Clock::duration silence) {
   return "no word from it for " + in_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(silence)) +

@@ -1,5 +1,5 @@
-// Ranks that are threads of one process, with buffers on one GPU, need no messages: whoever of a call comes last puts
-// it on the device, one kernel that reads all inputs and writes all outputs, behind the events of all the others.
+// Ranks that are threads of one process, with buffers on one GPU, need no messages. The last rank to come to a call
+// puts it on the device: one kernel that reads all inputs and writes all outputs, behind the events of all others.
 // No kernel waits for a rank. The bits are the schedule's: both combine in the canonical order.
 //
 // Device memory of other processes, mapped into this one, would come the same way: what a Participant brings is all
@@ -20,7 +20,7 @@
 
 namespace tutti::internal {
 
-// One rank in one call. Where device is -1, its buffers lie elsewhere, and the rest but the tag counts for nothing.
+// One rank in one call. If device is -1, its buffers lie elsewhere, and only the tag counts.
 struct Participant {
   Tag tag;
   int device = -1;
@@ -56,7 +56,7 @@ class DeviceRendezvous {
     void hold(cuda::Stream stream) const;  // together: what comes on it waits until the device is
     // What CUDA refused when this rank, the last to come, put it on the device; or nothing.
     const std::optional<Error>& refused() const { return refused_; }
-    // Nobody touches this rank's buffers any more, or will: ends what is not on the device yet.
+    // Ends what is not on the device yet. True once nobody touches this rank's buffers any more, or will.
     bool withdraw();
 
    private:

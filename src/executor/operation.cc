@@ -61,7 +61,7 @@ bool Operation::is_back(const WaitStep& step) {
                         : link.channel->received() >= link.received + step.messages;
 }
 
-// Points the workspace at what is here of every source: the elements that can be combined now, or kNotHere.
+// Points the workspace at the sources. Returns how many elements are here of each, to be combined now; or kNotHere.
 std::size_t Operation::look(const ReduceStep& step) {
   std::size_t here = step.count - done_;
   const PlanSource* const sources = &plan_->sources[step.first_source];
@@ -99,7 +99,7 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   }
 }
 
-// The finisher of a reduce waits until what it overwrites is back: if that is so already, there is no need to wait.
+// The finisher of a reduce waits for the loans of what it overwrites. Whether they are back already.
 bool Operation::can_finish(const ReduceStep& step) {
   if (step.finisher == 0) return false;
   for (std::size_t i = next_ + 1; i < step.finisher; ++i)

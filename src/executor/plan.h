@@ -43,8 +43,9 @@ struct Plan {
   std::uintptr_t alignment = 1;
   std::size_t most_sources = 0, most_pushes = 0;
 
-  // The call is done in parts [0, parts), one after the other, by the steps above; the last, where it is shorter, by
-  // its own. The caller's buffers are so many rows of whole_row_bytes; each part takes the next row_bytes of every row.
+  // The steps above do the call in parts [0, parts), one after the other. A shorter last part has its own plan, `last`.
+  // The caller's buffers are rows of whole_row_bytes, as many as types/collective.h says; each part takes the next
+  // row_bytes of every row.
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
   bool canonical = true;  // combines in the canonical order

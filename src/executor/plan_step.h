@@ -44,8 +44,8 @@ struct ReduceStep {
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // index in Plan::reductions
-  // Where what follows does nothing but wait for loans and then finish this result: the step that does. Once the loans
-  // are back, both are one pass, by the reduction behind this one. 0: there is none.
+  // The step that finishes this result, if only waits for loans stand in between; else 0. Once the loans are back, both
+  // are one pass, by the reduction behind this one.
   std::uint32_t finisher = 0;
 };
 

@@ -24,7 +24,7 @@ void BiasedMutex::share() {
   if (state_.load(std::memory_order_acquire) != State::shared) {
     State biased = State::biased;
     state_.compare_exchange_strong(biased, State::leaving);
-    // Where a filter set up since forbids it: a store that has not left its processor after a millisecond there is not.
+    // A filter that was set up since may forbid it. But no store takes a millisecond to leave its processor.
     if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     state_.store(State::shared);
   }

@@ -43,7 +43,7 @@ inline void Group::enter(Request& request) {
   if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes()) enter_rendezvous(request);
 }
 
-// Who has no device memory says so, and goes on.
+// A rank without device memory says so, and goes on.
 void Group::enter_rendezvous(Request& request) try {
   const Tag tag = request.tag();
   request.participation =
@@ -83,7 +83,7 @@ inline bool Group::begin_part(Request& request) {
   return true;
 }
 
-// Whether what the device was to do is done; keeps account of who waits for that.
+// Returns `done`: whether the device has done its work. Counts the calls that wait for devices.
 bool Group::on_device(Request& request, bool done) {
   if (request.waits_device == done) {
     request.waits_device = !done;
@@ -168,7 +168,7 @@ bool Group::is_quiet(Request& request) try {
   return true;  // the device has failed: nothing moves any more
 }
 
-// The callers get their buffers back, so nobody may touch them any more: a peer whose turn is on may, until it ends.
+// The callers get their buffers back, so nobody may touch them any more. A peer that is in a turn may until it ends.
 void Group::give_up() {
   const auto now = BackoffPolicy::Clock::now();
   if (!given_up_at_) given_up_at_ = now;
@@ -195,7 +195,7 @@ void Group::give_up() {
   queue_.clear();
 }
 
-// A device that does not come to its work may do so yet.
+// Not freed: a device may still come to its work there.
 void Group::keep_staging() {
   static_cast<void>(staging_.release());
   device_health_.abandon();
@@ -213,7 +213,7 @@ void Group::abandon(Request& request) {
   request.error = error_for(&request);  // for whoever else waits for it
 }
 
-// A data connection that closes is a symptom: the control plane says of what, within moments.
+// A data connection that closes is a symptom. The control plane tells the cause, within moments.
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
   const auto& [closed, until] = *cut_off_;

@@ -36,7 +36,7 @@ void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
 // Also what is no kind at all, so that look_at_devices() refuses it.
 bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
 
-// What the caller does not say of its buffers, the driver is asked.
+// Asks the driver for what the caller does not say of its buffers.
 Side side_of(ConstBuffer buffer) {
   Side side{.data = static_cast<std::byte*>(const_cast<void*>(buffer.data)), .device = buffer.device};
   MemoryKind kind = buffer.memory;
@@ -73,8 +73,8 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   request.sequence = ledger_.number_next();
 }
 
-// Without the engine wherever CUDA is called: that may wait for a stream that another thread, which needs the engine,
-// is to let go on.
+// Releases the engine for CUDA: its calls may wait for a stream, and the thread that lets that stream go on may need
+// the engine.
 void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
   const auto on = static_cast<cuda::Stream>(stream);
@@ -190,8 +190,8 @@ std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, 
                                       void* stream) {
   auto request = std::make_shared<Request>();
   Engine::Lock lock(job_->engine());
-  // What is on the device waits there for the host: somebody is to drive it, whatever holds up the caller meanwhile,
-  // and be it the rest that it has yet to put there.
+  // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
+  // enqueueing the rest of the call.
   const bool ahead = goes_ahead(sides, stream);
   ProgressThread* const progress = ahead ? &job_->progress_thread() : nullptr;
   admit(*request, spec, sides, input, output, stream, lock);
@@ -209,7 +209,7 @@ std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, 
     advance();
     if (!request->refused && (ahead || stream == nullptr)) return request;
     drive(*request, lock);
-    // What came of it before CUDA refused what was to follow is not what its caller may go on with.
+    // CUDA has refused a part of the call, so its caller gets an error, even if the rest ended well.
     if (request->refused && !request->error) request->error = error_for(request.get());
   } catch (...) {
     abandon(*request);

@@ -13,12 +13,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kWorthALook = 1ms;  // of waiting
-// The peer is asked how it stands after this long for each rank of the job, again after twice as long, and so on: all
-// questions go through rank 0.
+// A peer is first asked how it stands after this time multiplied by the ranks of the job, because all questions go
+// through rank 0; then after twice as long, and so on.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
-// What a peer sent before it left may still be on its way: over a network the closed connection says that all has come,
-// and this is for where none was made.
+// What a peer sent before it left may still be on its way. Over a network the closed connection says that all has come;
+// the longer time is for a peer to which none was made.
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
@@ -115,8 +115,8 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   }
 }
 
-// Nobody waits for them but the job's thread, which drives one after the other: whoever drives watches all. But not
-// those that a device has yet to come to: it may be another's that keeps it, and is given up just now.
+// Only the job's thread waits for driven calls, one after the other: so whoever drives watches all. But not those that
+// wait for a device: another group's call may keep the device busy, and be given up just now.
 void Group::watch_driven(BackoffPolicy::Clock::time_point now) {
   if (driven_ > 0 && current_ != nullptr && !current_->waits_device) watch(now);
 }

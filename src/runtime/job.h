@@ -51,12 +51,12 @@ class Job final : public ProcessJob {
   // Whether this rank, and whether any rank of the job, could come by device memory.
   bool sees_gpus() const { return sees_gpus_; }
   bool has_gpus() const { return has_gpus_; }
-  // Whether a call's copies are put on its device when it is made, to wait there for ranks that have not come to it
-  // yet. Not where all ranks are threads of this process, whose devices they share, nor where there is but one, nor
-  // where CUDA was told to wait for what it is given.
+  // Whether a call's copies are put on its device when the call is made, to wait there for ranks that come later. Not
+  // if all ranks are threads of this process, because they share its devices; not if there is only one rank; and not if
+  // CUDA was told to wait for each launch.
   bool goes_ahead() const { return goes_ahead_; }
-  // Where those meet that have device memory; nullptr where there can be none, and where other processes have their
-  // part in the job.
+  // Where ranks with device memory meet; nullptr if there can be no such memory, or if other processes are part of the
+  // job.
   DeviceRendezvous* device_rendezvous() const {
     return sees_gpus_ && (is_threads_ || size() == 1) ? rendezvous_.get() : nullptr;
   }

@@ -13,10 +13,10 @@ namespace {
 
 static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
 
-// Long enough for what a part costs beyond its bytes (a round between the ranks, three launches) to be little beside
-// them, and short enough for the first and the last, which nothing overlaps, to be little of a call. Not measured yet.
+// Long enough that the fixed cost of a part (a round between the ranks, three launches) is little beside its bytes.
+// Short enough that the first and the last part, which nothing overlaps, are little of a call. Not measured yet.
 constexpr std::size_t kPartBytes = 8 << 20;
-// All of a call's copies are to find room in CUDA's queues, 1024 operations long: a part takes five of one stream.
+// All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
 constexpr std::size_t kMaxParts = 32;
 
 }  // namespace
@@ -75,7 +75,7 @@ const Plan& PlanCache::plan_for(const CallSpec& spec, bool packed) {
 std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, bool packed) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
   const std::size_t bytes = total_count(call, layout_.ranks()) * size_of(call.dtype);
-  // Parts of another partition would add up in another order where that is not the canonical one.
+  // Parts are partitioned otherwise than the whole call: only the canonical order stays the same then.
   const bool cuts = cuts_ && entry.canonical;
   const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0, .packed = packed};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,

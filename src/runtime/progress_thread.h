@@ -1,4 +1,4 @@
-// A thread that waits for calls which nobody else need wait for: those that wait on a device for the host.
+// A thread that waits for calls, so that nobody else must: those whose work on a device waits for the host.
 #pragma once
 
 #include <condition_variable>

@@ -5,8 +5,8 @@
 //                                  slice 0 on 1, 2, 3, 0, then on 1, 2, 3; and so on, all at once
 //
 // Time: 2 (n-1) (c alpha + M/n beta) + 2 (n-1)/n M gamma with c chunks
-//   n ranks, a message of M bytes; alpha: a message without bytes; beta: a byte on its way; gamma: a byte that a
-//   reduction reads
+//   n ranks, a message of M bytes; the time of a message without bytes is alpha, of a byte on its way beta, of a byte
+//   that a reduction reads gamma
 // Restrictions: one leaf a rank. Slice s is combined from rank s + 1 on: not the canonical order for n > 2.
 // Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009.
 #include "collectives/ring.h"

@@ -16,8 +16,8 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 bool join_barriers() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED); }
 
-// Where there is none, peers fence their turns themselves, and a store that has not left its processor after a
-// millisecond there is not.
+// Where there is no such barrier, peers fence their turns themselves, and no store takes a millisecond to leave its
+// processor.
 void barrier_everywhere() {
   if (!membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

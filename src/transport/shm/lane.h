@@ -2,8 +2,8 @@
 // segment, so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
 //
 //   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
-//   withdrawn      the writer has given up: nothing it has lent may be touched any more
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
+//   withdrawn      the writer has given up: nothing it has lent may be touched any more
 //   Post[kPosts]   places for posts that no line took along
 //   bytes          a ring for payloads that neither fit a line nor lie in symmetric memory
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace tutti::internal::shm {
 
-inline constexpr std::uint32_t kLines = 16;  // few, so that a pair's lines of 256 bytes stay in the first-level cache
+inline constexpr std::uint32_t kLines = 16;  // few: what small messages touch of a pair's fits the first-level cache
 // How far ahead of the message at hand there can be a post. A message whose post goes beyond that is copied. With 32,
 // all_reduce of 32 MiB took 3.8 ms, not 2.6.
 inline constexpr std::uint32_t kPosts = 256;
@@ -33,10 +33,10 @@ inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying i
 // come back.
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
-// How much of each ring to use among `ranks` ranks of one host. A line that was last read by the peer comes back slowly
-// while it lies in the peer's second-level cache, and quickly once it has gone to the cache that both share: so a ring
-// is larger than the former, as far as all rings together (8 MiB) leave room in the latter. Where ranks share cores
-// they share the second level too, and the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2
+// How much of each ring to use among `ranks` ranks of one host. A cache line that the peer has read comes back slowly
+// while it lies in the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring
+// is larger than the second level, as far as all rings together (8 MiB) fit the shared cache. Ranks that share cores
+// share the second level too: there the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2
 // MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.)
 inline std::size_t ring_bytes_for(std::size_t ranks, bool crowded) {
   if (crowded || ranks < 2) return kMinRingBytes;

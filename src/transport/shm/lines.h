@@ -30,9 +30,9 @@ class Lines {
     return written_ - acked_ < kLines;
   }
   Line& next() { return lanes_.out().lines[written_ % kLines]; }
-  // Publishes next(), of which the payload or where it lies has been written.
+  // Publishes next(), which holds its payload, or where that lies, by now.
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
-  // The newest word on what the peer has consumed: by itself, or on a line that nobody here has asked for yet.
+  // Looks what the peer has consumed: in Lane::ack, and on lines that nobody here has asked for yet.
   void refresh_acked();
 
   // --- reading
@@ -44,8 +44,8 @@ class Lines {
     peer_waits_ |= peer_waits;
   }
 
-  // What no line has taken along: a post; and acknowledgements, where the peer waits for one, or few lines are left to
-  // it. Once in a long while they go anyway, so that the word cannot lag by a whole round of the counter.
+  // Writes what no line has taken along: a post; an acknowledgement, if the peer waits for one or has few lines left.
+  // Once in a long while it goes anyway, so that Lane::ack cannot lag by a whole round of the counter.
   void flush() {
     if (posts_.has_waiting() || owes_ack()) write_owed();
   }
@@ -53,8 +53,7 @@ class Lines {
  private:
   static constexpr std::uint32_t kMaxLag = 1u << 30;  // lines
 
-  // What lies outside the window of lines not yet acknowledged is old: the word by itself may lag far behind the
-  // stamps.
+  // A number outside the window of lines not yet acknowledged is old: Lane::ack may lag far behind the stamps.
   void read_ack(std::uint32_t ack) {
     const std::uint32_t ahead = ack - acked_;
     if (ahead <= written_ - acked_) acked_ = ack;
@@ -70,7 +69,7 @@ class Lines {
   std::uint32_t acked_ = kFirstLine;  // of those, consumed by the peer
   std::uint32_t consumed_ = kFirstLine;
   std::uint32_t acknowledged_ = kFirstLine;        // of those, told to the peer
-  std::uint32_t acknowledged_alone_ = kFirstLine;  // of those, told by the word
+  std::uint32_t acknowledged_alone_ = kFirstLine;  // of those, told by Lane::ack
   std::uint32_t noted_ = kFirstLine;               // lines looked at for posts
   bool peer_waits_ = false;                        // a lent message is among those not yet told
   Posts posts_;

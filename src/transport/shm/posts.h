@@ -32,8 +32,8 @@ class Posts {
   void heard(const PostedAt& post) {
     if (post.message != 0) heard_[(post.message - 1) % kPosts] = post;
   }
-  // What the peer has said of message number `message`, of `tag`; with message 0 where it has said nothing. `in`: the
-  // lane that the peer writes. Throws TagMismatch, which names `peer`.
+  // The peer's post for message number `message`, of `tag`; if there is none, its `message` is 0. `in`: the lane that
+  // the peer writes. Throws TagMismatch, which names `peer`.
   PostedAt find(std::uint64_t message, const Tag& tag, const Lane& in, int peer) const {
     const PostedAt heard = heard_[message % kPosts];
     if (heard.message == message + 1) return heard;

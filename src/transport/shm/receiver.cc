@@ -16,8 +16,8 @@ bool sender_waits(const Line& line, LineKind kind) {
 
 }  // namespace
 
-// For a line that somebody needs. What a peer wrote, it wrote before it went; it may also have closed its end of this
-// channel by now, or this rank not have looked for it yet. Its segment was handed over before it wrote anything.
+// For a line that somebody needs. A peer that has gone may have written it before: so there is a second look. The peer
+// may also have closed its end by now, or this rank not have looked for it yet; but it handed its segment over first.
 inline const Line* Receiver::awaited() {
   const Line* line = lines_.arrived();
   LanePair& lanes = lines_.lanes();
@@ -33,8 +33,8 @@ inline void Receiver::check(const Line& line, const Tag& tag, std::size_t bytes)
   if (total_of(line) != bytes) throw LengthMismatch{lines_.lanes().peer(), bytes, total_of(line)};
 }
 
-// left: bytes of the message that have not come before this line. What the peer says of where its bytes lie is not
-// believed: a peer that is wrong must not make this rank touch memory that is not the channel's.
+// left: bytes of the message that have not come before this line. Where its bytes lie, the peer is not believed: a
+// wrong peer must not make this rank touch memory that is not the channel's.
 inline std::span<const std::byte> Receiver::payload(const Line& line, std::size_t left) const {
   const LanePair& lanes = lines_.lanes();
   const LineKind kind = kind_of(line);

@@ -91,8 +91,8 @@ bool Sender::push_some() {
   return moved;
 }
 
-// Symmetric memory is lent though the peer may have said where it wants the message: who copies should be the same each
-// time, for the lines of what is copied to stay with that core.
+// Symmetric memory is lent even if the peer has said where it wants the message. So the same side copies each time, and
+// the copied cache lines stay with its core.
 bool Sender::is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const {
   return bytes >= kCopyBelowBytes && lines_.lanes().own().holds(data, bytes, at);
 }

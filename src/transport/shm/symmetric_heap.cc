@@ -14,8 +14,8 @@ constexpr std::size_t kMaxGrowthBytes = std::size_t{4} << 30;  // of an extent b
 
 }  // namespace
 
-// The kernel gives shared memory that it does not have, and then kills processes, any of them, to have it. Other ranks
-// may be asking at the same time: so it is looked for again before each piece.
+// The kernel gives shared memory that it does not have, and then kills any processes to get it. Other ranks may ask at
+// the same time. So the free memory is looked up again before each piece.
 void SymmetricHeap::claim_in_pieces(std::size_t offset, std::size_t bytes) {
   std::size_t done = 0;
   try {
@@ -35,8 +35,8 @@ void SymmetricHeap::claim_in_pieces(std::size_t offset, std::size_t bytes) {
   }
 }
 
-// Extents grow as a vector does, so that they stay few. Of one, less is left unused than what was asked for next; so as
-// long as no more than kSymmetricBytes are asked for in all, there are slots.
+// Extents grow as a vector does, so that they stay few. What is left unused of an extent is less than the next request.
+// So the slots suffice as long as all requests together are at most kSymmetricBytes.
 std::uint64_t SymmetricHeap::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t pages = bytes <= kSymmetricBytes ? whole_pages(bytes) : bytes;  // of more no page is looked for

@@ -28,7 +28,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-// How many ranks below this one are on its host, which the kernel's number of its start tells from others. Collective.
+// How many ranks below this one are on its host. The kernel's boot id tells hosts apart. Collective.
 std::size_t rank_of_host(Communicator& world) {
   std::string number;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> number;

@@ -47,8 +47,8 @@ class BenchBuffers {
   std::byte* data(int which) const;  // 0 or 1; the host cannot touch what is a GPU's
   std::size_t bytes() const { return bytes_; }
 
-  // What lies at `at` in either buffer, for the host: stage() is where to write what put() then brings there, and get()
-  // has the first `size` bytes of what is there, until the next call. They block. Of host memory it is `at` itself.
+  // Gives the host what lies at `at` in either buffer. Write to stage(), then put() brings it there; get() has `size`
+  // bytes of what is there, until the next call. They block. For host memory it is `at` itself.
   std::byte* stage(std::byte* at) const;
   void put(std::byte* at, std::size_t size);
   const std::byte* get(std::byte* at, std::size_t size);

@@ -11,7 +11,7 @@
 
 namespace tutti::internal::tools {
 
-// Bytes of its own memory that `rank` has read and written at least in a call whose whole message has `bytes`.
+// How many bytes of `rank`'s memory a call must at least read and write, if its whole message has `bytes`.
 struct GpuTraffic {
   std::size_t read = 0, written = 0;
   friend bool operator==(const GpuTraffic&, const GpuTraffic&) = default;
@@ -23,7 +23,7 @@ class GpuLimit {
   virtual ~GpuLimit() = default;
 
   // Collective, and the same on every rank: mean microseconds of calls back to back, the slowest rank's, median of the
-  // rounds. Nothing where there are no bytes. The second buffers of the memory hold anything then.
+  // rounds. Nothing if there are no bytes. Overwrites the second buffers of the memory.
   std::optional<double> measure_us(std::size_t bytes);
 
  protected:
@@ -34,9 +34,9 @@ class GpuLimit {
   const BenchOptions& options_;
 };
 
-// Of ranks that are threads with their memory on one GPU: copies from that memory to that memory which read and write
-// in all as many bytes as the collective must, by the GPU's clock. Of processes: what every rank reads goes to pinned
-// memory while what it writes comes from there, on all ranks at once. Collective; all references must outlive it.
+// If the ranks are threads with their memory on one GPU: copies within that memory that read and write, in all, as many
+// bytes as the collective must, by the GPU's clock. If they are processes: what every rank reads goes to pinned memory
+// while what it writes comes from there, on all ranks at once. Collective; all references must outlive it.
 std::unique_ptr<GpuLimit> gpu_limit(Communicator& world, const BenchOptions& options, const BenchBuffers& memory,
                                     int device);
 
