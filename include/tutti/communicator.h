@@ -260,6 +260,15 @@ class Communicator {
   /// other ranks' `in` is not looked at. In place, on the root: out == in + root * count.
   void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
 
+  /// out[0, count) on rank r = the reduction over the ranks [0, r + 1) of in[0, count): what all_reduce would give
+  /// these ranks alone. Op::avg divides by r + 1. In place: out == in.
+  void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+
+  /// out[0, count) on rank r > 0 = the reduction over the ranks [0, r) of in[0, count). Op::avg divides by r. The `out`
+  /// of rank 0 is not looked at. In place: out == in; rank 0 then keeps its input.
+  void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                      const CallOptions& options = {});
+
   /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
 
@@ -283,6 +292,9 @@ class Communicator {
                     const CallOptions& options = {});
   Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                      const CallOptions& options = {});
+  Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                            const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
   /// @}
 

@@ -44,7 +44,9 @@ enum class Collective : std::uint8_t {
   barrier,
   reduce,
   gather,
-  scatter
+  scatter,
+  scan,
+  exclusive_scan
 };
 
 /// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the

@@ -37,6 +37,7 @@ class OneDevice {
   void enqueue(cuda::Stream stream) {
     for (const Participant& participant : participants_)
       for (const cuda::Event* event : participant.ready) event->hold(stream);
+    if (holds_.traits.is_scan()) return scan(stream);
     for (int row = 0; row < holds_.rows(); ++row) holds_.traits.combines() ? reduce(row, stream) : copy(row, stream);
   }
 
@@ -58,14 +59,24 @@ class OneDevice {
     return targets;
   }
 
-  void reduce(int row, cuda::Stream stream) const {
+  void reduce(int row, cuda::Stream stream) const { combine(row, holds_.ranks, targets_of(row, nullptr), stream); }
+
+  // The last rank first: in place, an output is the memory of an input that the ranks behind it combine.
+  void scan(cuda::Stream stream) const {
+    for (int rank = holds_.ranks - 1; rank >= 0; --rank)
+      if (holds_.gets(rank, 0))
+        combine(0, holds_.traits.result == Result::prefix ? rank + 1 : rank, {{participants_[rank].output}}, stream);
+  }
+
+  // Of the inputs of the first so many ranks.
+  void combine(int row, int ranks, const std::vector<ReduceTarget>& targets, cuda::Stream stream) const {
     std::vector<int> bounds;
     std::vector<ReduceSource> sources;
-    for (int rank = 0; rank <= holds_.ranks; ++rank) bounds.push_back(rank);
+    for (int rank = 0; rank <= ranks; ++rank) bounds.push_back(rank);
     const std::vector<std::uint8_t> joins = canonical_joins(bounds);
-    for (int rank = 0; rank < holds_.ranks; ++rank) sources.push_back({input_of(rank, row), joins[sources.size()]});
-    const ReduceSpec spec{call_.dtype, call_.op, true, static_cast<std::uint32_t>(holds_.ranks)};
-    cuda::reduce(spec, sources, targets_of(row, nullptr), call_.count, stream);
+    for (int rank = 0; rank < ranks; ++rank) sources.push_back({input_of(rank, row), joins[sources.size()]});
+    cuda::reduce({call_.dtype, call_.op, true, static_cast<std::uint32_t>(ranks)}, sources, targets, call_.count,
+                 stream);
   }
 
   // Where it is not the same memory already.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "executor/plan_fusing.h"
+#include "schedule/leaves.h"
 #include "tutti/error.h"
 #include "types/collective.h"
 
@@ -212,7 +213,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   const std::size_t passes =
       stride == count ? total : total_count(call, layout.ranks());  // through the cache, in a call
   if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(plan->steps, plan->sources);
-  make_reductions(*plan, static_cast<std::uint32_t>(layout.leaves()));
+  make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)));
   return plan;
 }
 

@@ -218,6 +218,13 @@ void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType 
                            const CallOptions& options) {
   group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream);
 }
+void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
+  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, options.stream);
+}
+void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                  const CallOptions& options) {
+  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream);
+}
 void Communicator::barrier(const CallOptions& options) {
   group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
 }
@@ -255,6 +262,14 @@ Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, D
 Work Communicator::start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                  const CallOptions& options) {
   return Work(group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream));
+}
+Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                              const CallOptions& options) {
+  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, options.stream));
+}
+Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                        const CallOptions& options) {
+  return Work(group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(

@@ -281,7 +281,7 @@ std::vector<std::uint64_t> Interpreter::output(int rank) const {
     const ElementRange range = partition.slice(slice);
     for (std::size_t i = range.begin; i < range.end; ++i) {
       values.push_back(read(ranks_[rank].memory.output()[i]));
-      if (values.back() != arithmetic_.expected(slice, i))
+      if (values.back() != arithmetic_.expected(rank, slice, i))
         throw RunError{fmt::format("rank {}'s element {} is wrong", rank, i)};
     }
   }

@@ -27,8 +27,8 @@ std::uint64_t Arithmetic::tree(int lo, int hi, std::size_t element) const {
   return combine(tree(lo, lo + left, element), tree(lo + left, hi, element));
 }
 
-std::uint64_t Arithmetic::expected(std::size_t slice, std::size_t element) const {
-  if (combines()) return finish(tree(0, layout_.leaves(), element));
+std::uint64_t Arithmetic::expected(int rank, std::size_t slice, std::size_t element) const {
+  if (combines()) return finish(tree(0, combined_leaves(layout_, goal_.collective, rank), element));
   return input(holds_.origin(static_cast<int>(slice)), element);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/layout.h"
+#include "schedule/leaves.h"
 #include "schedule/partition.h"
 #include "schedule/schedule.h"
 #include "schedule/verify.h"
@@ -38,7 +39,7 @@ class Arithmetic {
   std::uint64_t input(int leaf, std::size_t element) const { return mix(mix(leaf) ^ element); }
   std::uint64_t combine(std::uint64_t below, std::uint64_t top) const;
   std::uint64_t finish(std::uint64_t value) const { return mix(value ^ 0xf1); }
-  std::uint64_t expected(std::size_t slice, std::size_t element) const;
+  std::uint64_t expected(int rank, std::size_t slice, std::size_t element) const;
 
  private:
   std::uint64_t tree(int lo, int hi, std::size_t element) const;

@@ -34,7 +34,8 @@ struct Proof {
   bool holds = false;
   std::string reason;      // a sentence for a person when it does not hold: rank, step, what
   bool canonical = false;  // every slice is combined exactly as T says
-  // The order found, by slice (reductions only). Of chunk 0; all chunks were found equal.
+  // The order found, by slice (reductions only, but for scans: of those it is the canonical one, or not). Of chunk 0;
+  // all chunks were found equal.
   std::vector<Expression> slices;
   int rounds = 0;              // longest chain of messages
   std::uint64_t messages = 0;  // over all ranks

@@ -35,19 +35,23 @@ void check_moved(Execution& execution, std::span<const Schedule> schedules, cons
 void check_combined(Execution& execution, std::span<const Schedule> schedules, const Layout& layout,
                     const Distribution& holds, Order order, Proof& proof) {
   Expressions& expressions = execution.expressions();
-  const int canonical = expressions.finish(expressions.canonical(0, layout.leaves()));
+  const bool is_scan = holds.traits.is_scan();
   proof.canonical = true;
   for (int slice = 0; slice < schedules[0].slices; ++slice) {
     std::optional<int> first;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       if (!holds.gets(rank, slice)) continue;
+      const int leaves = combined_leaves(layout, holds.traits.collective, rank);
+      if (leaves == 0) throw Refutation{fmt::format("rank {} is to get the combination of nothing", rank)};
+      const int canonical = expressions.finish(expressions.canonical(0, leaves));
       for (int chunk = 0; chunk < schedules[0].chunks; ++chunk) {
         const std::string name = output_name(rank, slice, chunk);
         const int found = written_output(execution, rank, slice, chunk);
-        if (!expressions.complete(found, layout.leaves()))
+        if (!expressions.complete(found, leaves))
           throw Refutation{fmt::format("{} ends as {}: not every leaf exactly once and then finished", name,
                                        expressions.describe(found))};
-        if (first.value_or(found) != found)
+        proof.canonical = proof.canonical && found == canonical;
+        if (!is_scan && first.value_or(found) != found)
           throw Refutation{fmt::format("{} is combined in another order than the rest of the slice: {}", name,
                                        expressions.describe(found))};
         if (order == Order::canonical && found != canonical)
@@ -56,8 +60,7 @@ void check_combined(Execution& execution, std::span<const Schedule> schedules, c
         first = found;
       }
     }
-    proof.canonical = proof.canonical && first == canonical;
-    proof.slices.push_back(expressions.postfix(*first));
+    if (!is_scan) proof.slices.push_back(expressions.postfix(*first));
   }
 }
 
@@ -80,7 +83,9 @@ Proof verify(std::span<const Schedule> schedules, const Layout& layout, const Go
     const Distribution holds(goal.collective, layout.ranks(), goal.root);
     switch (holds.traits.result) {
       case Result::nothing: check_barrier(execution, layout); break;
-      case Result::combined: check_combined(execution, schedules, layout, holds, goal.order, proof); break;
+      case Result::combined:
+      case Result::prefix:
+      case Result::prefix_before: check_combined(execution, schedules, layout, holds, goal.order, proof); break;
       case Result::moved: check_moved(execution, schedules, holds); break;
     }
     proof.rounds = execution.rounds();

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "schedule/layout.h"
+#include "schedule/leaves.h"
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
-#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -15,11 +15,6 @@ namespace tutti::internal {
 struct Refutation {
   std::string reason;
 };
-
-// How many inputs a rank has: one a leaf where leaves are combined, else one.
-inline int inputs_of(const Layout& layout, Collective collective, int rank) {
-  return traits_of(collective).combines() ? layout.leaves_of(rank) : 1;
-}
 
 std::string where(int rank, int step, StepKind kind);  // "rank 3, step 7 (reduce)"
 

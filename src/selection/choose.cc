@@ -43,6 +43,10 @@ std::vector<Rule> built_in_rules() {
       {reduce, kAnyRanks, HostCount::any, kAnyBytes, canonical, binomial_tree},
       {gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
       {scatter, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
+      {scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
+      {scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
+      {exclusive_scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
+      {exclusive_scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
   };
 }
 

@@ -15,16 +15,19 @@ namespace tutti::internal {
 // The message of a call is made of rows of `count` elements: one row, or one a rank. Which of them the buffers hold:
 enum class Held : std::uint8_t {
   nothing,
-  all,      // each rank: all rows
-  own,      // rank r: row r, of one row a rank
-  at_root,  // the root: all rows. The other ranks: none
+  all,           // each rank: all rows
+  own,           // rank r: row r, of one row a rank
+  at_root,       // the root: all rows. The other ranks: none
+  behind_first,  // rank 0: none. The other ranks: all rows
 };
 
 // What an output row is.
 enum class Result : std::uint8_t {
-  nothing,   // no bytes move: that one rank ends says that all have begun
-  moved,     // the row of the one rank whose input holds it
-  combined,  // the combination of all ranks' rows
+  nothing,        // no bytes move: that one rank ends says that all have begun
+  moved,          // the row of the one rank whose input holds it
+  combined,       // the combination of all ranks' rows
+  prefix,         // that of the ranks up to the one that gets it
+  prefix_before,  // that of the ranks before the one that gets it
 };
 
 struct CollectiveTraits {
@@ -33,7 +36,8 @@ struct CollectiveTraits {
   Held input, output;
   Result result;
 
-  constexpr bool combines() const { return result == Result::combined; }
+  constexpr bool combines() const { return result == Result::combined || is_scan(); }
+  constexpr bool is_scan() const { return result == Result::prefix || result == Result::prefix_before; }
   constexpr bool has_bytes() const { return result != Result::nothing; }
   constexpr bool has_root() const { return input == Held::at_root || output == Held::at_root; }
   // A message of one row a rank is cut into exactly these; any other is cut as the algorithm likes.
@@ -50,6 +54,8 @@ inline constexpr CollectiveTraits kCollectives[] = {
     {Collective::reduce, "reduce", Held::all, Held::at_root, Result::combined},
     {Collective::gather, "gather", Held::own, Held::at_root, Result::moved},
     {Collective::scatter, "scatter", Held::at_root, Held::own, Result::moved},
+    {Collective::scan, "scan", Held::all, Held::all, Result::prefix},
+    {Collective::exclusive_scan, "exclusive_scan", Held::all, Held::behind_first, Result::prefix_before},
 };
 inline constexpr std::size_t kCollectiveCount = std::size(kCollectives);
 static_assert(
@@ -100,6 +106,7 @@ struct Distribution {
       case Held::all: return {0, rows()};
       case Held::own: return {rank, 1};
       case Held::at_root: return {0, rank == root ? rows() : 0};
+      case Held::behind_first: return {0, rank > 0 ? rows() : 0};
     }
     return {};
   }

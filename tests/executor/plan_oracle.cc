@@ -165,6 +165,9 @@ class World {
       case Collective::all_gather: return all_inputs();
       case Collective::all_reduce: return combined(0, planned_.call.count);
       case Collective::reduce_scatter: return combined(rank * planned_.call.count, planned_.call.count);
+      case Collective::scan: return combined(0, planned_.call.count, rank + 1);
+      case Collective::exclusive_scan:
+        return rank > 0 ? combined(0, planned_.call.count, rank) : std::vector<std::byte>{};
       case Collective::reduce: return is_root ? combined(0, planned_.call.count) : std::vector<std::byte>{};
       case Collective::gather: return is_root ? all_inputs() : std::vector<std::byte>{};
       case Collective::scatter: {
@@ -183,16 +186,18 @@ class World {
   }
 
   // Elements [first, first + count).
-  std::vector<std::byte> combined(std::size_t first, std::size_t count) const {
+  std::vector<std::byte> combined(std::size_t first, std::size_t count) const { return combined(first, count, size_); }
+  // Of the first so many ranks.
+  std::vector<std::byte> combined(std::size_t first, std::size_t count, std::size_t ranks) const {
     const Call& call = planned_.call;
     std::vector<std::uint8_t> joins;
-    append_tree(0, static_cast<int>(size_), joins);
+    append_tree(0, static_cast<int>(ranks), joins);
     std::vector<ReduceSource> sources;
-    for (std::size_t rank = 0; rank < size_; ++rank)
+    for (std::size_t rank = 0; rank < ranks; ++rank)
       sources.push_back({.data = inputs_[rank].data() + first * size_of(call.dtype), .joins = joins[rank]});
     std::vector<std::byte> result(count * size_of(call.dtype));
     const ReduceTarget target{.data = result.data()};
-    reduce({.dtype = call.dtype, .op = call.op, .finish = true, .leaves = static_cast<std::uint32_t>(size_)}, sources,
+    reduce({.dtype = call.dtype, .op = call.op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks)}, sources,
            {&target, 1}, count);
     return result;
   }

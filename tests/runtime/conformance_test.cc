@@ -24,6 +24,8 @@ Work started(Communicator& world, const Shape& it, const void* in, void* out, co
     case Collective::reduce: return world.start_reduce(in, out, it.count, it.dtype, it.op, it.root, how);
     case Collective::gather: return world.start_gather(in, out, it.count, it.dtype, it.root, how);
     case Collective::scatter: return world.start_scatter(in, out, it.count, it.dtype, it.root, how);
+    case Collective::scan: return world.start_scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::exclusive_scan: return world.start_exclusive_scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::barrier: break;
   }
   return world.start_barrier(how);
@@ -37,6 +39,8 @@ void blocking(Communicator& world, const Shape& it, const void* in, void* out, c
     case Collective::reduce: return world.reduce(in, out, it.count, it.dtype, it.op, it.root, how);
     case Collective::gather: return world.gather(in, out, it.count, it.dtype, it.root, how);
     case Collective::scatter: return world.scatter(in, out, it.count, it.dtype, it.root, how);
+    case Collective::scan: return world.scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::exclusive_scan: return world.exclusive_scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::barrier: return world.barrier(how);
   }
 }

@@ -31,17 +31,20 @@ std::vector<std::byte> numbers(int rank, std::size_t count) {
 }
 // What sums, parts and copies of them are on rank `me`.
 std::vector<std::byte> combined_numbers(const Shape& shape, int me, int ranks) {
-  const auto sum = [&](std::size_t i) {
+  const auto sum_of = [&](std::size_t i, int first_ranks) {
     std::uint32_t total = 0;
-    for (int r = 0; r < ranks; ++r) total += static_cast<std::uint32_t>(number(r, i));
+    for (int r = 0; r < first_ranks; ++r) total += static_cast<std::uint32_t>(number(r, i));
     return static_cast<std::int32_t>(total);
   };
+  const auto sum = [&](std::size_t i) { return sum_of(i, ranks); };
   const std::size_t own = static_cast<std::size_t>(me) * shape.count;
   return each(output_elems(shape, ranks, me), [&](std::size_t i) {
     switch (shape.collective) {
       case Collective::all_reduce:
       case Collective::reduce: return sum(i);
       case Collective::reduce_scatter: return sum(own + i);
+      case Collective::scan: return sum_of(i, me + 1);
+      case Collective::exclusive_scan: return sum_of(i, me);
       case Collective::all_gather:
       case Collective::gather: return number(static_cast<int>(i / shape.count), i % shape.count);
       case Collective::scatter: return number(shape.root, own + i);

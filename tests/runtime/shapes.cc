@@ -25,6 +25,8 @@ std::size_t input_elems(const Shape& shape, int ranks, int rank) {
   switch (shape.collective) {
     case Collective::all_reduce:
     case Collective::reduce:
+    case Collective::scan:
+    case Collective::exclusive_scan:
     case Collective::all_gather:
     case Collective::gather: return shape.count;
     case Collective::reduce_scatter: return n * shape.count;
@@ -41,7 +43,9 @@ std::size_t output_elems(const Shape& shape, int ranks, int rank) {
     case Collective::all_reduce:
     case Collective::broadcast:
     case Collective::reduce_scatter:
+    case Collective::scan:
     case Collective::scatter: return shape.count;
+    case Collective::exclusive_scan: return rank > 0 ? shape.count : 0;
     case Collective::all_gather: return n * shape.count;
     case Collective::reduce: return rank == shape.root ? shape.count : 0;
     case Collective::gather: return rank == shape.root ? n * shape.count : 0;
@@ -78,6 +82,14 @@ std::vector<Bytes> expected(const Shape& shape, int ranks) {
     case Collective::gather: outputs[root] = concatenated(inputs); break;
     case Collective::broadcast: outputs.assign(outputs.size(), inputs[root]); break;
     case Collective::scatter: scattered(inputs[root]); break;
+    case Collective::scan:
+      for (int r = 0; r < ranks; ++r)
+        outputs[static_cast<std::size_t>(r)] = expected_reduction(r + 1, shape.count, shape.dtype, shape.op);
+      break;
+    case Collective::exclusive_scan:
+      for (int r = 1; r < ranks; ++r)
+        outputs[static_cast<std::size_t>(r)] = expected_reduction(r, shape.count, shape.dtype, shape.op);
+      break;
     case Collective::barrier: break;
   }
   return outputs;

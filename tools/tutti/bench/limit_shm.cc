@@ -139,10 +139,22 @@ class ShmLoops final : public LimitLoops {
     all_here(me);
   }
 
+  // Each process makes one part of all ranks' prefixes, one from the other.
+  void scan(std::size_t begin, std::size_t end) {
+    const bool own = holds_.traits.result == Result::prefix;
+    if (own) std::copy(in_[0] + begin, in_[0] + end, out_[0] + begin);
+    if (!own && ranks_ > 1) std::copy(in_[0] + begin, in_[0] + end, out_[1] + begin);
+    for (int r = own ? 1 : 2; r < ranks_; ++r) {
+      const float* const sources[] = {out_[r - 1], in_[own ? r : r - 1]};
+      HWY_DYNAMIC_DISPATCH(add)(sources, 2, &out_[r], 1, begin, end, false);
+    }
+  }
+
   // Each process combines one part of the message.
   void combine(int me, std::size_t bytes) {
     const std::size_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
     const std::size_t begin = blocks * me / ranks_ * kBlockFloats, end = blocks * (me + 1) / ranks_ * kBlockFloats;
+    if (holds_.traits.is_scan()) return scan(begin, end);
     const Held held = holds_.traits.output;
     float* const* const out = held == Held::own ? &out_[me] : out_.data();  // the root is process 0
     HWY_DYNAMIC_DISPATCH(add)

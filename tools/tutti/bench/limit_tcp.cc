@@ -25,6 +25,7 @@ Traffic traffic_of(Collective collective, int me, std::size_t bytes) {
   const Distribution holds(collective, 2);
   if (!holds.traits.has_bytes()) return {1, 1};
   const auto sends = [&](int from, int row) {
+    if (holds.traits.is_scan()) return from == 0;
     return holds.gets(1 - from, row) && (holds.traits.combines() || holds.origin(row) == from);
   };
   const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.rows());

@@ -71,6 +71,14 @@ void write_elements(std::byte* out, std::size_t first, std::size_t count, DType 
   }
 }
 
+// T[lo, hi) in postfix.
+void append_canonical(int lo, int hi, Expression& to) {
+  if (hi - lo == 1) return to.push_back(lo);
+  append_canonical(lo, canonical_split(lo, hi), to);
+  append_canonical(canonical_split(lo, hi), hi, to);
+  to.push_back(kCombine);
+}
+
 }  // namespace
 
 void write_input(std::byte* out, std::size_t first, std::size_t count, DType dtype, int rank) {
@@ -114,6 +122,11 @@ std::uint64_t Expectation::count_wrong(const std::byte* out, std::size_t count, 
   const std::size_t first = static_cast<std::size_t>(rows.first) * count;  // of the message, that the rank gets
   const std::size_t after = first + static_cast<std::size_t>(rows.count) * count;
   std::uint64_t wrong = 0;
+  if (holds.traits.is_scan() && rows.count > 0) {
+    Expression prefix;
+    append_canonical(0, holds.traits.result == Result::prefix ? rank + 1 : rank, prefix);
+    return differing(out, combined(prefix), 0, count);
+  }
   for (std::size_t s = 0; holds.traits.combines() && s < order.slices.size(); ++s) {
     const ElementRange slice = order.partition.slice(s);
     const std::size_t begin = std::max(slice.begin, first), end = std::min(slice.end, after);
@@ -150,7 +163,7 @@ const Expectation::Table& Expectation::combined(const Expression& expression) {
   }
   table.resize(kPeriod * size_of(options_.dtype));
   const ReduceSpec spec{
-      .dtype = options_.dtype, .op = options_.op, .finish = true, .leaves = static_cast<std::uint32_t>(ranks_)};
+      .dtype = options_.dtype, .op = options_.op, .finish = true, .leaves = static_cast<std::uint32_t>(sources.size())};
   const ReduceTarget target{.data = table.data()};
   const FloatEnvironment ieee;
   reduce_reference(spec, sources, {&target, 1}, kPeriod);
