@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "brief.h"
+#include "runtime/conformance.h"
 #include "runtime/fake_hosts.h"
 #include "runtime/ranks.h"
 
@@ -96,6 +97,15 @@ TEST_F(OnTwoHosts, BroadcastReachesEveryoneFromEveryRoot) {
           world.broadcast(buffer.data(), count, DType::int32, root, kHierarchical);
           EXPECT_EQ(buffer, expected) << count << " from " << root;
         }
+    })) << in_words(ranks);
+}
+
+TEST_F(OnTwoHosts, EveryCollectiveGivesWhatItSays) {
+  for (const auto& ranks : kPlacements)
+    EXPECT_TRUE(run_on_hosts(ranks, [](Communicator& world) {
+      for (const auto& [shape, form] : covering_calls(world.size(), kBrief ? 2 : 6))
+        if (!HasFatalFailure())
+          expect_right(world, shape, form, expected(shape, world.size())[static_cast<std::size_t>(world.rank())]);
     })) << in_words(ranks);
 }
 

@@ -14,9 +14,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int kLast = -1, kOwn = -2;  // roots that depend on the rank
+
 struct Kind {
   const char* name;
   void (*call)(Communicator&, std::vector<std::int64_t>&);
+  const char* family = nullptr;  // kinds that differ by the root alone have one
+  int root = 0;
+
+  // Ranks whose calls are equal make the same call.
+  std::pair<std::string, int> called(std::size_t rank, std::size_t size) const {
+    const int from = root == kOwn ? static_cast<int>(rank) : root == kLast ? static_cast<int>(size) - 1 : root;
+    return {family == nullptr ? name : family, family == nullptr ? 0 : from};
+  }
 };
 
 // All kinds of calls, and of each something that differs from the one before.
@@ -35,11 +45,29 @@ const std::vector<Kind> kKinds{
     {"reduce_scatter",
      [](Communicator& c, auto& v) { c.reduce_scatter(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
     {"all_gather", [](Communicator& c, auto& v) { c.all_gather(v.data(), v.data() + 100, 8, DType::int64); }},
-    {"broadcast of rank 0", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 0); }},
-    {"broadcast of rank 1", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 1); }},
-    {"broadcast of the last", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.size() - 1); }},
-    {"broadcast of each rank's own",
-     [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.rank()); }},
+    {"broadcast of rank 0", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 0); }, "broadcast"},
+    {"broadcast of rank 1", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, 1); }, "broadcast",
+     1},
+    {"broadcast of the last", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.size() - 1); },
+     "broadcast", kLast},
+    {"broadcast of each rank's own", [](Communicator& c, auto& v) { c.broadcast(v.data(), 8, DType::int64, c.rank()); },
+     "broadcast", kOwn},
+    {"reduce to rank 0",
+     [](Communicator& c, auto& v) { c.reduce(v.data(), v.data() + 100, 8, DType::int64, Op::sum, 0); }, "reduce"},
+    {"reduce to each rank's own",
+     [](Communicator& c, auto& v) { c.reduce(v.data(), v.data() + 100, 8, DType::int64, Op::sum, c.rank()); }, "reduce",
+     kOwn},
+    {"gather to rank 0", [](Communicator& c, auto& v) { c.gather(v.data(), v.data() + 100, 8, DType::int64, 0); },
+     "gather"},
+    {"gather to each rank's own",
+     [](Communicator& c, auto& v) { c.gather(v.data(), v.data() + 100, 8, DType::int64, c.rank()); }, "gather", kOwn},
+    {"scatter from rank 1", [](Communicator& c, auto& v) { c.scatter(v.data(), v.data() + 100, 8, DType::int64, 1); },
+     "scatter", 1},
+    {"scatter from each rank's own",
+     [](Communicator& c, auto& v) { c.scatter(v.data(), v.data() + 100, 8, DType::int64, c.rank()); }, "scatter", kOwn},
+    {"scan", [](Communicator& c, auto& v) { c.scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
+    {"exclusive_scan",
+     [](Communicator& c, auto& v) { c.exclusive_scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
     {"broadcast, count", [](Communicator& c, auto& v) { c.broadcast(v.data(), 9, DType::int64, 0); }},
     {"no call", [](Communicator&, auto&) {}},
 };
@@ -54,18 +82,9 @@ struct Trial {
 };
 
 bool differs(const Trial& trial) {
-  const std::string own = "broadcast of each rank's own";
-  if (trial.kinds[0]->name == trial.kinds[1]->name) return trial.kinds[0]->name == own && trial.of.size() > 1;
-  const auto root = [&](std::size_t rank) -> int {
-    const std::string name = trial.kinds[trial.of[rank]]->name;
-    if (name == own) return static_cast<int>(rank);
-    if (name == "broadcast of rank 0") return 0;
-    if (name == "broadcast of rank 1") return 1;
-    if (name == "broadcast of the last") return static_cast<int>(trial.of.size()) - 1;
-    return -1;
-  };
+  const auto called = [&](std::size_t rank) { return trial.kinds[trial.of[rank]]->called(rank, trial.of.size()); };
   for (std::size_t rank = 1; rank < trial.of.size(); ++rank)
-    if (root(rank) != root(0) || (root(rank) < 0 && trial.of[rank] != trial.of[0])) return true;
+    if (called(rank) != called(0)) return true;
   return false;
 }
 
