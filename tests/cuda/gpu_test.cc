@@ -107,13 +107,10 @@ INSTANTIATE_TEST_SUITE_P(Types, Gpu, testing::ValuesIn(all_dtypes().begin(), all
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 TEST_P(Gpu, EveryOperatorRanksAndAlignmentGivesTheBitsOfTheCpu) {
-  for_each_case(GetParam(),
-                is_fast_ ? 2000
-                : kBrief ? 60
-                         : 100,
-                random_, [&](const Case& each, Kind kind) {
-                  if (!HasFatalFailure()) expect_same_bits(each, on_gpu_, kind, random_);
-                });
+  const std::size_t most_count = is_fast_ ? 2000 : kBrief ? 60 : 100;
+  for_each_case(GetParam(), most_count, random_, [&](const Case& each, Kind kind) {
+    if (!HasFatalFailure()) expect_same_bits(each, on_gpu_, kind, random_);
+  });
 }
 
 // So many elements that every thread has several rounds.
