@@ -21,7 +21,7 @@ constexpr int kSeeds = 12;
 
 std::string error_text_under_some_seed(const PlannedCall& planned) {
   for (int seed = 0; seed < kSeeds; ++seed) {
-    const std::string error_text = error_text_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
+    std::string error_text = error_text_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
     if (!error_text.empty()) return error_text;
   }
   return {};
@@ -30,7 +30,7 @@ std::string error_text_under_some_seed(const PlannedCall& planned) {
 // Slices are rounded up to cache lines: with few elements most are empty.
 PlannedCall some_call(const AlgorithmEntry& entry, int ranks, int chunks, std::uint64_t number) {
   const bool by_slices = entry.collective == Collective::all_gather || entry.collective == Collective::reduce_scatter;
-  const auto even = static_cast<std::uint64_t>(16 * chunks * (by_slices ? 1 : ranks));
+  const auto even = 16 * static_cast<std::uint64_t>(chunks) * static_cast<std::uint64_t>(by_slices ? 1 : ranks);
   const Call call{.dtype = number % 3 == 0 ? DType::bfloat16 : DType::float32,
                   .op = number % 2 == 0 ? Op::sum : Op::avg,
                   .count = number % 5 == 0 ? 5 : even + number % 7,

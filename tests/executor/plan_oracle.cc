@@ -27,7 +27,7 @@ void append_tree(int lo, int hi, std::vector<std::uint8_t>& joins) {
 // A rank's buffers and scratch in one piece of memory, with guards around each.
 class RankMemory {
  public:
-  RankMemory(const Plan& plan, bool in_place, Dice& dice) : plan_(plan), in_place_(in_place) {
+  RankMemory(const Plan& plan, bool in_place, Dice& dice) : plan_(plan) {
     const std::size_t shared = std::max(plan.input_bytes, plan.output_bytes);
     const std::size_t output = in_place ? 0 : shared + kGuardBytes;
     scratch_ = kGuardBytes + output + shared + kGuardBytes;
@@ -56,7 +56,6 @@ class RankMemory {
 
  private:
   const Plan& plan_;
-  const bool in_place_;
   std::size_t input_, output_, scratch_;
   std::vector<std::byte> bytes_, before_;
 };
@@ -241,7 +240,7 @@ bool write_out_jump(Plan& plan, std::size_t at) {
     const auto* const wait = std::get_if<WaitStep>(&*step);
     if (wait == nullptr) continue;
     if (wait->messages > posted_before(*wait)) return false;
-    steps.push_back(*wait);
+    steps.emplace_back(*wait);
   }
   const auto& finisher = std::get<ReduceStep>(*end);
   jumps.to = finisher.to;
@@ -250,7 +249,7 @@ bool write_out_jump(Plan& plan, std::size_t at) {
   jumps.element_bytes = finisher.element_bytes;
   jumps.finisher = jumps.pushes = 0;
   ++jumps.reduction;
-  steps.push_back(jumps);
+  steps.emplace_back(jumps);
   const std::size_t shift = static_cast<std::size_t>(end - plan.steps.begin()) + 1 - steps.size();
   steps.insert(steps.end(), end + 1, plan.steps.end());
   for (PlanStep& step : steps)
