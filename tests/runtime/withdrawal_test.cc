@@ -156,7 +156,7 @@ std::vector<std::string> wires() {
   std::vector<std::string> all{"inproc", "shm", "tcp"};
   try {
     verbs::try_out(*verbs::open_device({}), 1);
-    all.push_back("verbs");
+    all.emplace_back("verbs");
   } catch (const Error&) {  // there is no device, or none that can be used
   }
   return all;

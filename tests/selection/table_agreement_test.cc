@@ -104,7 +104,7 @@ std::string inverted(int shift) {
       if (entry.collective == rule.collective && entry.canonical) all.push_back(entry.algorithm);
     const auto now = std::ranges::find(all, rule.algorithm) - all.begin();
     rule.algorithm = all[(static_cast<std::size_t>(now) + static_cast<std::size_t>(shift)) % all.size()];
-    rule.chunk_bytes = static_cast<std::size_t>(100 * shift + 28);
+    rule.chunk_bytes = 100 * static_cast<std::size_t>(shift) + 28;
   }
   return to_text(table);
 }
