@@ -49,6 +49,12 @@ bool is_refused(Call call) try {
   return error.code == ErrorCode::unsupported && std::string(error.what()).find("forked") != std::string::npos;
 }
 
+// Destroys what `it` has, here and now.
+template <class T>
+void destroy(T& it) {
+  const T taken = std::move(it);
+}
+
 // What a forked child does, and the exit status that says that it went as it should.
 int in_child(Communicator& world, Work& started, Memory& memory) {
   std::int32_t value = 1;
@@ -60,9 +66,9 @@ int in_child(Communicator& world, Work& started, Memory& memory) {
                        is_refused([&] { world.register_memory(&value, sizeof value); });
   const bool shared = memory.as<std::int32_t>()[0] == 7;
   // All of it is destroyed here, as at the end of a program.
-  Communicator(std::move(world));
-  Work(std::move(started));
-  Memory(std::move(memory));
+  destroy(world);
+  destroy(started);
+  destroy(memory);
 #ifndef __SANITIZE_THREAD__  // which cannot start threads in a child of a process that has some
   Communicator::run_threads(
       2, [](Communicator& own) { own.barrier(); }, "shm");  // a job of its own
@@ -177,7 +183,7 @@ TEST_P(Process, NobodyWaitsInLeavingForARankThatIsLate) {
       world.barrier();
       if (world.rank() == late) std::this_thread::sleep_for(1500ms);
       const auto begin = Clock::now();
-      Communicator(std::move(world));
+      destroy(world);
       EXPECT_LT(Clock::now() - begin, 900ms);
     });
     for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
