@@ -76,10 +76,10 @@ TEST(Train, WrongInputIsSaidOnce) {
 }
 
 TEST(Train, WrongOptionsAreRefused) {
-  for (const char* words :
-       {"", "--data x.csv", "--degree 2", "--data x.csv --degree two", "--data x.csv --degree -1",
-        "--data x.csv --degree 1 --basis sine", "--data x.csv --degree 1 --frobnicate",
-        "--data " NIST_DATA "filip.csv --degree 2 --transport inproc", "--data x.csv --degree 1 -n 0"}) {
+  constexpr const char* kOverThreads = "--data " NIST_DATA "filip.csv --degree 2 --transport inproc";
+  for (const char* words : {"", "--data x.csv", "--degree 2", "--data x.csv --degree two", "--data x.csv --degree -1",
+                            "--data x.csv --degree 1 --basis sine", "--data x.csv --degree 1 --frobnicate",
+                            kOverThreads, "--data x.csv --degree 1 -n 0"}) {
     const Result run = shell(std::string("$TUTTI train ") + words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_THAT(run.err, testing::StartsWith("tutti train: ")) << words;
