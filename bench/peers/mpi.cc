@@ -23,6 +23,13 @@ int main(int argc, char** argv) {
     if (collective == "all_gather")
       return [=] { MPI_Allgather(in, part, MPI_FLOAT, out, part, MPI_FLOAT, MPI_COMM_WORLD); };
     if (collective == "broadcast") return [=] { MPI_Bcast(in, all, MPI_FLOAT, 0, MPI_COMM_WORLD); };
+    if (collective == "reduce") return [=] { MPI_Reduce(in, out, all, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD); };
+    if (collective == "gather")
+      return [=] { MPI_Gather(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, MPI_COMM_WORLD); };
+    if (collective == "scatter")
+      return [=] { MPI_Scatter(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, MPI_COMM_WORLD); };
+    if (collective == "scan") return [=] { MPI_Scan(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
+    if (collective == "exclusive_scan") return [=] { MPI_Exscan(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
     if (collective == "barrier") return [] { MPI_Barrier(MPI_COMM_WORLD); };
     std::fprintf(stderr, "usage: mpi COLLECTIVE SIZES [touch]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
