@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -338,6 +339,11 @@ class Communicator {
   /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
   /// closed connections.
   void abort(const std::string& reason);
+
+  /// Why the next call here would throw; nothing if the communicator is well, or was moved from or finalized. Does not
+  /// block. Thread-safe: also during a call of another thread. A lost rank is told at once, although calls that were
+  /// made before it was lost may still end well. Throws Error{unsupported} in a forked child.
+  std::optional<Error> failure() const;
 
   /// The algorithm that such a call uses if it names none. `count` as in the call. Not collective.
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;

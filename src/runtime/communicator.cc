@@ -165,6 +165,12 @@ void Communicator::abort(const std::string& reason) {
   group_->abort({ErrorCode::aborted, rank(), "rank " + std::to_string(rank()) + " aborted: " + reason});
 }
 
+std::optional<Error> Communicator::failure() const {
+  if (group_ == nullptr) return std::nullopt;
+  group_->job().engine().refuse_if_forked();
+  return group_->failure();
+}
+
 Algorithm Communicator::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
   return group_->choose(collective, count, dtype, order);
 }

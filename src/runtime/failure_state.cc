@@ -9,6 +9,11 @@ std::optional<Failure> FailureState::failure() const {
   return failure_;
 }
 
+std::optional<Failure> FailureState::reason() const {
+  const std::lock_guard lock(mutex_);
+  return failure_ ? failure_ : loss_;
+}
+
 bool FailureState::fail(Failure failure) {
   const std::lock_guard lock(mutex_);
   if (failure_) return false;

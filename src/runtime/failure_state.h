@@ -28,6 +28,7 @@ class FailureState {
   bool is_well() const { return state_.load(std::memory_order_acquire) == State::well; }
   bool has_failed() const { return state_.load(std::memory_order_acquire) == State::failed; }
   std::optional<Failure> failure() const;  // nothing unless has_failed()
+  std::optional<Failure> reason() const;   // the failure, else the loss; nothing if is_well()
 
   // False where it had failed before: then `failure` is dropped.
   bool fail(Failure failure);

@@ -75,6 +75,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void fail(Failure failure);
   void abort(Failure failure);
   bool has_failed() const { return failure_.has_failed(); }
+  std::optional<Error> failure() const;  // what refuse() would throw
   // On the control thread. The job has lost a rank. Messages of that rank may still be on their way, so calls that have
   // been made fail only when they no longer move. New calls fail at once.
   void lose(int job_rank, const std::string& why) override;

@@ -70,6 +70,13 @@ void Group::on_notice(const Notice& notice) {
   answers_.heard(peer, notice);
 }
 
+// As error_for(nullptr) says it; also a loss that no call has come by yet.
+std::optional<Error> Group::failure() const {
+  const auto why = failure_.reason();
+  if (!why) return std::nullopt;
+  return Error(why->code, members_.own_name() + ": " + why->message, rank(), why->peer);
+}
+
 Error Group::error_for(const Request* request) const {
   const Failure failure = *failure_.failure();
   const std::string operation = request == nullptr ? "" : describe(request->call());

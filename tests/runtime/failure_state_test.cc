@@ -25,6 +25,8 @@ TEST(FailureState, ALossFailsNothingUntilItIsTakenForTheFailure) {
   state.lose({ErrorCode::peer_lost, 4, "rank 4 was lost"});
   EXPECT_FALSE(state.is_well());
   EXPECT_FALSE(state.has_failed());
+  EXPECT_FALSE(state.failure());
+  EXPECT_EQ(state.reason()->peer, 3);
   EXPECT_TRUE(state.fail_by_loss());
   EXPECT_FALSE(state.fail_by_loss());
   EXPECT_EQ(state.failure()->peer, 3);
@@ -36,6 +38,7 @@ TEST(FailureState, AnotherFailureGoesBeforeALoss) {
   EXPECT_TRUE(state.fail({ErrorCode::mismatch, 1, "calls differ"}));
   EXPECT_FALSE(state.fail_by_loss());
   EXPECT_EQ(state.failure()->code, ErrorCode::mismatch);
+  EXPECT_EQ(state.reason()->code, ErrorCode::mismatch);
   state.lose({ErrorCode::peer_lost, 4, "rank 4 was lost"});
   EXPECT_TRUE(state.has_failed());
 }

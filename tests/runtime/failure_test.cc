@@ -161,11 +161,14 @@ TEST_P(EveryWire, ARankThatLeavesEarlyIsNamed) {
 TEST_P(EveryWire, AnAbortReachesEveryoneAndStays) {
   const auto thrown = outcomes(4, settings_for(GetParam()), [&](Communicator& world) {
     world.barrier();
+    EXPECT_FALSE(world.failure());
+    world.split(0).barrier();  // nobody aborts before all have looked
     if (world.rank() == 3) world.abort("out of cheese");
     try {
       world.barrier();
     } catch (const Error&) {
     }
+    EXPECT_TRUE(world.failure() && world.failure()->code == ErrorCode::aborted);
     world.barrier();
   });
   for (const auto& error : thrown) {
@@ -234,6 +237,22 @@ TEST_P(EveryWire, AKilledProcessIsNamedByEverySurvivorWithinASecond) {
     for (int i = 0; i < kRanks - 1; ++i) EXPECT_EQ(ranks.next_report(), 'y');
     EXPECT_LT(Clock::now() - death, 1s);
   }
+}
+
+TEST_P(EveryWire, AKilledProcessIsToldWithoutACall) {
+  constexpr int kRanks = 3;
+  const std::uint16_t port = free_port();
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+    world.barrier();
+    report(world.failure() ? 'n' : 'j');
+    while (!world.failure()) std::this_thread::sleep_for(1ms);
+    const Error error = *world.failure();
+    report(error.code == ErrorCode::peer_lost && error.peer == 1 && error.rank == r ? 'y' : 'n');
+  });
+  for (int i = 0; i < kRanks; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+  ranks.kill(1);
+  for (int i = 0; i < kRanks - 1; ++i) EXPECT_EQ(ranks.next_report(), 'y');
 }
 
 // Without rank 0 there is no control plane: the connections themselves have to say it. Over shared memory, where one
