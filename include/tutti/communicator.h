@@ -22,6 +22,7 @@ namespace tutti {
 
 namespace internal {
 struct AnyCall;
+struct JoinByAppointment;
 class Group;
 class Request;
 class SymmetricMemory;
@@ -353,6 +354,7 @@ class Communicator {
 
  private:
   friend struct internal::AnyCall;
+  friend struct internal::JoinByAppointment;
   explicit Communicator(std::shared_ptr<internal::Group> group);
   std::shared_ptr<internal::Group> group_;
 };

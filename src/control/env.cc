@@ -269,6 +269,21 @@ Settings settings_from(const Lookup& lookup) {
   return settings;
 }
 
+Settings tuning_from(const Lookup& lookup) {
+  Settings settings = settings_from([&lookup](const char* name) -> const char* {
+    const std::string_view which(name);
+    const bool tunes = which.starts_with("TUTTI_") && which != "TUTTI_RANK" && which != "TUTTI_SIZE" &&
+                       which != "TUTTI_MASTER" && which != "TUTTI_SECRET" && which != "TUTTI_SECRET_FILE";
+    return tunes ? lookup(name) : nullptr;
+  });
+  settings.rank = settings.size = -1;
+  return settings;
+}
+
+Settings tuning_from_env() {
+  return tuning_from([](const char* name) { return std::getenv(name); });
+}
+
 }  // namespace tutti::internal
 
 namespace tutti {

@@ -46,6 +46,11 @@ using Lookup = std::function<const char*(const char* name)>;
 // variable and what it should look like.
 Settings settings_from(const Lookup& lookup);
 
+// The same of the variables that are TUTTI_'s own and say nothing of who the ranks are, or where they meet. Rank and
+// size are not set.
+Settings tuning_from(const Lookup& lookup);
+Settings tuning_from_env();
+
 // The name of the socket where the launcher of this very process listens, TUTTI_LAUNCHER; nullptr where none does.
 const char* launcher_name() noexcept;
 

@@ -97,6 +97,17 @@ void meet_at_master(const Settings& settings, Meeting& meeting) {
   if (settings.rank == 0) listen_at_places(meeting);
 }
 
+// --- meeting where it was agreed before
+
+void meet_at(Appointment appointment, Meeting& meeting) {
+  if (!has_route_to(appointment.place))
+    throw Error(ErrorCode::system, "the ranks meet at " + appointment.place.text() +
+                                       ", to which this host has no route: are its network interfaces up?");
+  meeting.secret = std::move(appointment.secret);
+  meeting.places = {appointment.place};
+  if (appointment.listener) meeting.listeners.push_back(std::move(appointment.listener));
+}
+
 // --- meeting through a store
 
 class Meeter {
@@ -191,8 +202,8 @@ class Meeter {
 
 }  // namespace
 
-std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
-                                  Announcement announcement) {
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join, Announcement announcement,
+                                  std::optional<Appointment> appointment) {
   if (announcement.text.size() > kMaxAnnouncedBytes)
     announcement.error_text = "rank 0 has " + std::to_string(announcement.text.size()) +
                               " bytes to announce, more than " + std::to_string(kMaxAnnouncedBytes);
@@ -204,7 +215,9 @@ std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::u
   meeting.announcement = std::move(announcement);
   meeting.started = Clock::now();
   meeting.deadline = meeting.started + settings.join_timeout;
-  if (!store)
+  if (appointment)
+    meet_at(*std::move(appointment), meeting);
+  else if (!store)
     meet_at_master(settings, meeting);
   else if (settings.rank == 0)
     Meeter(settings, *store, join, meeting).as_master();

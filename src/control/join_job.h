@@ -3,10 +3,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "control/control.h"
+#include "net/socket.h"
 
 namespace tutti::internal {
+
+// A meeting place that was made before any rank joins. Its secret is the job's, whatever the settings say.
+struct Appointment {
+  Endpoint place;
+  std::string secret;  // not empty
+  Socket listener;     // rank 0: it listens at `place`
+};
 
 // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
 // Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
@@ -16,8 +26,10 @@ namespace tutti::internal {
 // from uid and master_port, where the kernel vouches for the user. Rank 0's `announcement` counts, the others' is
 // ignored.
 //
+// With an appointment, which excludes a store, the ranks meet there and nowhere else.
+//
 // The settings are valid (validate.h). join: which one it is of the store's for this rank, as count_join() says.
 std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
-                                  Announcement announcement = {});
+                                  Announcement announcement = {}, std::optional<Appointment> appointment = {});
 
 }  // namespace tutti::internal

@@ -9,6 +9,7 @@
 #include "runtime/any_call.h"
 #include "runtime/group.h"
 #include "runtime/group_setup.h"
+#include "runtime/join_by_appointment.h"
 #include "selection/choose_text.h"
 
 namespace tutti {
@@ -90,6 +91,10 @@ Communicator Communicator::join(const Settings& settings) {
 }
 Communicator Communicator::join(const Settings& settings, Store& store) {
   return Communicator(make_world(Job::join(settings, &store)));
+}
+
+Communicator internal::JoinByAppointment::join(const Settings& settings, Appointment appointment) {
+  return Communicator(make_world(Job::join(settings, nullptr, nullptr, nullptr, std::move(appointment))));
 }
 
 void Communicator::run_threads(int ranks, const std::function<void(Communicator&)>& body,

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "control/env.h"
-#include "control/join_job.h"
 #include "control/validate.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -53,14 +52,14 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared
       notices_(settings_.size, log_) {}
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
-                               std::shared_ptr<DeviceRendezvous> rendezvous) {
+                               std::shared_ptr<DeviceRendezvous> rendezvous, std::optional<Appointment> appointment) {
   const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;  // also of one that fails
   validate(settings);
   std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(rendezvous)));
   Announcement announcement = table_to_announce(settings);
   announcement.obstacles = job->transports_.probe();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
-  job->control_ = join_job(job->settings_, store, number, std::move(announcement));
+  job->control_ = join_job(job->settings_, store, number, std::move(announcement), std::move(appointment));
   job->enter();
   ProcessJobs::here().add(job);
   return job;

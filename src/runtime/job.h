@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "control/control.h"
+#include "control/join_job.h"
 #include "executor/device_rendezvous.h"
 #include "runtime/engine.h"
 #include "runtime/notices.h"
@@ -26,7 +27,8 @@ class Job final : public ProcessJob {
   // Blocks until all ranks have joined. `hub` makes it a job of threads over inproc. Throws Error.
   // `rendezvous` says that all ranks are threads of this process, to which it is given.
   static std::shared_ptr<Job> join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub = nullptr,
-                                   std::shared_ptr<DeviceRendezvous> rendezvous = nullptr);
+                                   std::shared_ptr<DeviceRendezvous> rendezvous = nullptr,
+                                   std::optional<Appointment> appointment = {});
   ~Job() override;
 
   int rank() const { return settings_.rank; }

@@ -174,6 +174,20 @@ TEST(Env, GoodValuesAreTaken) {
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PORTS", "7"}})).port_last, 7);
 }
 
+TEST(Env, WhatTunesIsReadWithoutALauncher) {
+  const Variables broken{{"OMPI_COMM_WORLD_RANK", "x"}, {"TUTTI_SIZE", "y"}, {"TUTTI_MASTER", "z"}, {"HOME", "/"}};
+  const Variables variables = with(broken, {{"TUTTI_TIMEOUT", "7"}, {"TUTTI_TRANSPORT", "tcp"}});
+  const Settings settings = tuning_from([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+  EXPECT_EQ(settings.timeout, milliseconds(7000));
+  EXPECT_EQ(settings.transport, "tcp");
+  EXPECT_EQ(settings.size, -1);
+  EXPECT_EQ(settings.master_port, 0);
+  EXPECT_EQ(settings.secret, "");
+}
+
 TEST(Env, AnEmptyVariableIsNotSet) { expect_who(read({{"RANK", ""}, {"WORLD_SIZE", ""}}), 0, 1, "", 0); }
 
 class SecretFile : public testing::Test {

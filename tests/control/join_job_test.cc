@@ -55,6 +55,33 @@ void expect_all_joined(const std::vector<Outcome>& outcomes) {
   }
 }
 
+// The place exists before any rank joins: others may be there first.
+TEST(ControlJoin, RanksMeetWhereTheyHaveAgreedToBefore) {
+  for (const Endpoint& where : {loopback(), Endpoint::local("tutti-test-" + std::to_string(getpid()))}) {
+    Socket listener = where.is_local() ? listen_at(where) : listen_in(where, 0, 0);
+    const Endpoint place = own_end(listener.fd());
+    std::vector<Outcome> outcomes(3);
+    std::vector<std::thread> threads;
+    for (int r = 2; r >= 0; --r)
+      threads.emplace_back([&, r] {
+        if (r == 0) std::this_thread::sleep_for(milliseconds(50));
+        Settings settings;
+        settings.rank = r;
+        settings.size = 3;
+        settings.secret = "not looked at " + std::to_string(r);
+        Appointment appointment{place, "s3cret", r == 0 ? std::move(listener) : Socket()};
+        try {
+          outcomes[static_cast<std::size_t>(r)].control = join_job(settings, nullptr, 0, {}, std::move(appointment));
+        } catch (const Error& error) {
+          outcomes[static_cast<std::size_t>(r)].error = error;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    expect_all_joined(outcomes);
+    leave_all(outcomes);
+  }
+}
+
 TEST(ControlJoin, EveryRankGetsTheSameTableHoweverTheyMeet) {
   for (const int n : {2, 3, 6}) {
     for (const std::string secret : {"", "s3cret"}) {
