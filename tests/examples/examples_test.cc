@@ -48,6 +48,11 @@ TEST(Examples, AFolderThatCannotBeWrittenIsSaid) {
   EXPECT_THAT(result.err, HasSubstr("cannot write /no/such/folder"));
 }
 
+TEST(Examples, AProgramInCGetsTheSameSum) {
+  expect_lines(run(3, "c_api"), {"rank 0 of 3: the sum is 1.83333337, the largest is 4",
+                                 "rank 2 of 3: the sum is 1.83333337, the largest is 4"});
+}
+
 TEST(Examples, ErrorsSayWhatStillWorks) {
   const Result result = run(3, "errors");
   expect_lines(result, {"rank 0: 3 ranks are still there", "rank 1: 3 ranks are still there"});

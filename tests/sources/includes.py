@@ -31,6 +31,7 @@ ROOMS = {
     "src/staging": f"{TYPES} src/types src/memory src/cuda src/executor",
     "src/runtime": f"{PUBLIC} src/base src/types src/topology src/memory src/reduce/float_environment.h src/schedule src/cuda "
                    "src/transport src/control src/selection src/executor src/staging",
+    "src/c": f"{PUBLIC} src/base src/net src/control src/runtime",
     "src/trainer": PUBLIC,
     "src/trainer/cuda": f"{PUBLIC} src/trainer src/cuda/memory.h src/cuda/stream.h src/cuda/check.h",
     # The program, which is on top of everything. What its commands have in common is in `machine` and `run`.

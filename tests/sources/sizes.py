@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 from classes import classes_in
 
 FOLDERS = ("include", "src", "tools", "tests", "bench", "examples")
-SUFFIXES = (".h", ".cc", ".cu", ".cuh")
+SUFFIXES = (".h", ".c", ".cc", ".cu", ".cuh")
 LINES_OF_NINE_IN_TEN, LINES = 200, 500
 
 CLASS_FOLDERS = ("include", "src", "tools")
@@ -26,6 +26,7 @@ LARGE = {
         "what users call: each collective in a blocking and an asynchronous form, of spans and of bytes; it holds "
         "one pointer",
     "include/tutti/settings.h Settings": "a value: a field for each setting of docs/reference/environment.md",
+    "include/tutti/tutti.h tutti_config": "a value: the fields of Settings that a program in C may set",
     "src/control/link.h Link":
         "one connection from connecting to close(): three of the methods only say what the handshake says; the "
         "rest shares the descriptor, its deadline and what is still to be written",

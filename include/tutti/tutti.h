@@ -1,0 +1,365 @@
+/// @file
+/// The library for C, and for programs that are written for NCCL. It is C99, and C++ takes it too. Programs in C++ are
+/// better served by tutti/communicator.h, which throws; here nothing is thrown.
+///
+///     tutti_comm_t world;
+///     if (tutti_comm_init_env(&world) != TUTTI_SUCCESS) return fail(tutti_last_error(NULL));
+///     tutti_all_reduce(gradient, gradient, count, TUTTI_FLOAT32, TUTTI_SUM, world, NULL);
+///     tutti_comm_destroy(world);
+///
+/// docs/guide/c_api.md has the calls of NCCL beside these, and what differs.
+///
+/// **Results.** Every function but those that return a text or a number returns a tutti_result_t. If it is not
+/// TUTTI_SUCCESS, tutti_last_error() says who, what, where and what to do, and tutti_last_error_code() says it for
+/// programs. What a function writes for its caller is not written then, except handles, which become null.
+///
+/// **Handles.** A handle is made by one call and freed by another. Using a handle that was freed is undefined, as is
+/// using one that no call has made. A null handle, and a null pointer where a pointer is needed, is refused with
+/// TUTTI_INVALID_ARGUMENT. Freeing null does nothing.
+///
+/// **The rest** is as tutti/communicator.h says it for the class Communicator, in these paragraphs: Threads, Shapes,
+/// Blocking, Buffers after a call, Errors before the call, Errors during the call, Waiting, fork().
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// @name Handles
+/// @{
+
+/// A communicator: an ordered group of ranks that make the same calls in the same order.
+typedef struct tutti_comm* tutti_comm_t;
+/// A started call. Not thread-safe.
+typedef struct tutti_work* tutti_work_t;
+/// Memory that every rank of this host maps, so that peers read and write it directly.
+typedef struct tutti_memory* tutti_memory_t;
+/// Memory of the caller that the RDMA device knows.
+typedef struct tutti_registration* tutti_registration_t;
+/// @}
+
+/// How a call has ended. The numbers are NCCL's, and there are no others, so a program can map one to the other.
+/// tutti_last_error_code() says more.
+typedef enum tutti_result {
+  TUTTI_SUCCESS = 0,               ///< done, started, or given to the stream
+  TUTTI_UNHANDLED_CUDA_ERROR = 1,  ///< not used: what CUDA refuses is a TUTTI_SYSTEM_ERROR
+  TUTTI_SYSTEM_ERROR = 2,          ///< TUTTI_ERROR_SYSTEM, or no memory
+  TUTTI_INTERNAL_ERROR = 3,        ///< a mistake of the library
+  TUTTI_INVALID_ARGUMENT = 4,      ///< TUTTI_ERROR_INVALID_ARGUMENT
+  TUTTI_INVALID_USAGE = 5,         ///< TUTTI_ERROR_UNSUPPORTED, TUTTI_ERROR_MISMATCH, TUTTI_ERROR_REFUSED
+  TUTTI_REMOTE_ERROR = 6,          ///< another rank: all other codes of tutti_error_code_t
+  TUTTI_IN_PROGRESS = 7,           ///< not used: nothing here goes on behind the caller's back without a tutti_work_t
+} tutti_result_t;
+
+/// What has gone wrong. docs/guide/errors.md has an example of each.
+typedef enum tutti_error_code {
+  TUTTI_ERROR_NONE = 0,              ///< nothing
+  TUTTI_ERROR_INVALID_ARGUMENT = 1,  ///< the caller's own arguments or settings are wrong
+  TUTTI_ERROR_UNSUPPORTED = 2,       ///< well formed, but this build, machine or algorithm cannot do it
+  TUTTI_ERROR_MISMATCH = 3,          ///< two ranks made different calls
+  TUTTI_ERROR_PEER_LOST = 4,         ///< a peer died, its connection closed, or it was silent for too long
+  TUTTI_ERROR_PEER_LEFT = 5,         ///< a peer finished and left while this rank still waits for it
+  TUTTI_ERROR_TIMEOUT = 6,           ///< a deadline passed
+  TUTTI_ERROR_UNREACHABLE = 7,       ///< joining only: rank 0 could not be reached
+  TUTTI_ERROR_REFUSED = 8,           ///< authentication or admission failed
+  TUTTI_ERROR_ABORTED = 9,           ///< a rank called tutti_comm_abort(), or exited
+  TUTTI_ERROR_SYSTEM = 10,           ///< the operating system, CUDA or an RDMA device refused something
+  TUTTI_ERROR_INTERNAL = 11,         ///< a mistake of the library
+} tutti_error_code_t;
+
+/// The type of an element. The numbers are NCCL's.
+enum tutti_dtype {
+  TUTTI_INT8 = 0,      ///< int8_t
+  TUTTI_UINT8 = 1,     ///< uint8_t
+  TUTTI_INT32 = 2,     ///< int32_t
+  TUTTI_UINT32 = 3,    ///< uint32_t
+  TUTTI_INT64 = 4,     ///< int64_t
+  TUTTI_UINT64 = 5,    ///< uint64_t
+  TUTTI_FLOAT16 = 6,   ///< IEEE 754 binary16; reductions accumulate it in float
+  TUTTI_FLOAT32 = 7,   ///< float
+  TUTTI_FLOAT64 = 8,   ///< double
+  TUTTI_BFLOAT16 = 9,  ///< the upper half of a float; reductions accumulate it in float
+};
+/// One of enum tutti_dtype. A wrong number is refused.
+typedef int tutti_dtype_t;
+
+/// How elements are combined. The numbers are NCCL's. tutti::Op in tutti/types.h says what each does with NaN, with
+/// overflow, and with integers that do not divide.
+enum tutti_op {
+  TUTTI_SUM = 0,   ///< their sum; integers wrap around
+  TUTTI_PROD = 1,  ///< their product; integers wrap around
+  TUTTI_MAX = 2,   ///< the largest
+  TUTTI_MIN = 3,   ///< the smallest
+  TUTTI_AVG = 4,   ///< the sum divided by the number of ranks
+};
+/// One of enum tutti_op. A wrong number is refused.
+typedef int tutti_op_t;
+
+/// @name What has gone wrong
+/// @{
+
+/// The name of a result: "invalid argument". "?" for what is no result. It lives for ever.
+const char* tutti_result_text(tutti_result_t result);
+
+/// Why `comm` has failed, if it has; else the last error of this thread. With null: the last error of this thread.
+/// Empty if there was none. Never null. The text may be cut at 2047 bytes. It stays until the next call of this thread.
+const char* tutti_last_error(tutti_comm_t comm);
+
+/// The code of the error that tutti_last_error(comm) tells.
+tutti_error_code_t tutti_last_error_code(tutti_comm_t comm);
+
+/// *version = TUTTI_VERSION_NUMBER of the library that runs, which may be newer than the header.
+tutti_result_t tutti_get_version(int* version);
+/// @}
+
+/// @name Joining
+/// @{
+
+/// Where and how the ranks of one communicator meet. A value: send it to the other ranks as bytes. It holds a secret:
+/// who has it can join.
+typedef struct tutti_unique_id {
+  char bytes[128];  ///< for the library; it notices bytes that were damaged
+} tutti_unique_id;
+
+/// Makes a meeting place for one communicator. From then on this process listens there for the other ranks.
+///
+/// **Rank 0 must join in the process that made the id**, or in a child that was forked from it after that: the place
+/// belongs to the process. Elsewhere rank 0 gets TUTTI_INVALID_USAGE. An id serves one communicator: a rank that joins
+/// with it again in one process gets TUTTI_INVALID_USAGE. Any number of ids may exist at a time. Each takes a
+/// descriptor until rank 0 has joined.
+///
+/// The place is an address of the interface that reaches other hosts, or of TUTTI_INTERFACE, with a free port, or one
+/// of TUTTI_PORTS. On a host without any network it is a local socket, and all ranks must be on this host.
+///
+/// Does not block. Thread-safe. Errors: TUTTI_INVALID_ARGUMENT, TUTTI_SYSTEM_ERROR.
+tutti_result_t tutti_get_unique_id(tutti_unique_id* id);
+
+/// How inputs are combined, for tutti_config_t::order.
+enum tutti_order {
+  TUTTI_ORDER_CANONICAL = 0,  ///< the same bits with every algorithm, transport, message size and placement
+  TUTTI_ORDER_ANY = 1,        ///< also by algorithms that cannot keep this order, such as ring
+};
+
+/// How much the library says, for tutti_config_t::log_level. Each level includes the ones before it.
+enum tutti_log_level {
+  TUTTI_LOG_WARN = 0,   ///< what a person should know
+  TUTTI_LOG_INFO = 1,   ///< also each decision of joining, and why
+  TUTTI_LOG_TRACE = 2,  ///< also each new kind of call, with the algorithm that it uses
+};
+
+/// Takes a line that the library says: one of enum tutti_log_level, the rank of the job that says it, and the text,
+/// valid during the call only. tutti::LogSink in tutti/log.h says which threads call it, until when, and that it must
+/// not block and must not call the library.
+typedef void (*tutti_log_function)(void* user, int level, int rank, const char* text);
+
+/// How a rank joins and waits. Begin with TUTTI_CONFIG_INITIALIZER, and set what should differ. What is not set is as
+/// the environment says it (docs/reference/environment.md), and else as tutti::Settings has it. The texts are read
+/// during the call only.
+typedef struct tutti_config {
+  size_t size;                 ///< of this struct, as the program was compiled: TUTTI_CONFIG_INITIALIZER sets it
+  const char* transport;       ///< "auto", "shm", "tcp" or "verbs"; the same on every rank
+  int64_t timeout_ms;          ///< how long a call waits for a peer that does not come; 0: not set; the same everywhere
+  int64_t connect_timeout_ms;  ///< how long a rank tries to reach a peer that is known to exist; 0: not set
+  int64_t join_timeout_ms;     ///< how long the ranks may take to start; 0: not set
+  int64_t warn_after_ms;       ///< a call that waits for longer is logged, once; 0: not set
+  const char* interface_name;  ///< where to listen: an interface ("eth0"), or an address
+  int port_first;              ///< the first port to listen on; 0: not set. With a unique id rank 0 listens at its port
+  int port_last;               ///< the last port to listen on, included
+  const char* verbs_device;    ///< the RDMA port: a device, or device:port ("mlx5_0:1")
+  int verbs_gid;               ///< the index of the port's GID; negative: not set
+  const char* table;           ///< the file of a table of algorithms, as `tutti tune` writes it; only rank 0 reads it
+  int order;                   ///< one of enum tutti_order, for all calls; the same on every rank
+  int log_level;               ///< one of enum tutti_log_level; negative: not set
+  tutti_log_function log;      ///< takes the lines; null: they go to stderr
+  void* log_user;              ///< is passed to `log`
+} tutti_config_t;
+
+/// A tutti_config_t in which nothing is set: `tutti_config_t config = TUTTI_CONFIG_INITIALIZER;`
+#define TUTTI_CONFIG_INITIALIZER \
+  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL }
+
+/// Joins as `rank` of `nranks` where the id says; *comm is the communicator. All ranks pass the same id, and 0 <= rank
+/// < nranks. The variables of launchers, TUTTI_MASTER and TUTTI_SECRET are not looked at. Ranks may be threads of one
+/// process, if each joins on a thread of its own.
+///
+/// Blocks until all ranks have joined, at most a moment longer than the join timeout. If it fails, *comm is null. Every
+/// rank that has come is told what rank 0 finds wrong.
+tutti_result_t tutti_comm_init_rank(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank);
+
+/// As tutti_comm_init_rank(). `config` may be null: nothing is set.
+tutti_result_t tutti_comm_init_rank_config(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank,
+                                           const tutti_config_t* config);
+
+/// Joins the job that the environment describes: started by `tutti run`, torchrun, mpirun or srun. Without any of them
+/// it is a job of one rank. Otherwise as tutti_comm_init_rank().
+tutti_result_t tutti_comm_init_env(tutti_comm_t* comm);
+
+/// A key-value store of the caller. Keys are short printable texts that begin with "tutti/". Values are at most 4096
+/// bytes. One of them is the job's secret: who can read the store may join. A function that returns anything but 0 has
+/// failed, and ends the join. They are called during tutti_comm_init_store() only, on its thread.
+typedef struct tutti_store {
+  void* user;  ///< is passed to the functions
+  /// Makes value[0, bytes) visible under `key` to every rank.
+  int (*set)(void* user, const char* key, const void* value, size_t bytes);
+  /// Blocks until `key` is set, at most `timeout_ms`; then fails. Writes the value to value[0, *bytes), where *bytes is
+  /// at most `capacity`.
+  int (*get)(void* user, const char* key, void* value, size_t capacity, size_t* bytes, int64_t timeout_ms);
+} tutti_store_t;
+
+/// Joins through the caller's store. Each join needs keys of its own: put another prefix before them for each. `config`
+/// may be null. Otherwise as tutti_comm_init_rank().
+tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
+                                     const tutti_config_t* config);
+/// @}
+
+/// @name Communicators
+/// @{
+
+/// Collective. Ranks that pass the same color, which is not negative, form a new communicator, ordered by (key, rank
+/// here). A rank that passes a negative color takes part, and *part is null for it. Blocks.
+tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part);
+
+/// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
+/// gets TUTTI_INVALID_USAGE.
+///
+/// Not collective: it waits for no rank, only for an answer from the process of rank 0. Gives the communicator's
+/// failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left before had made other calls.
+tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
+
+/// Frees the communicator. If it was not finalized, this rank leaves it now, and a mismatch is only logged. Blocks
+/// until its calls on streams and its started calls of device memory are over. It always succeeds. No other thread may
+/// use the communicator any more; its works, memories and registrations may still be used and freed.
+tutti_result_t tutti_comm_destroy(tutti_comm_t comm);
+
+/// Fails this communicator on every rank with TUTTI_ERROR_ABORTED. `reason` is told to all; it may be null. Does not
+/// block, and does not free the communicator. Thread-safe: also during a call of another thread, which then ends.
+tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason);
+
+/// *failure = what the next call would give, as far as is known: TUTTI_SUCCESS if the communicator is well. Does not
+/// block. Thread-safe: also during a call of another thread. tutti_last_error(comm) says more.
+tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* failure);
+
+/// *count = how many ranks there are. Thread-safe.
+tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count);
+/// *rank = the number of this rank here, [0, count). Thread-safe.
+tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank);
+
+/// Registers data[0, bytes) with the RDMA device, for all communicators of the job: large messages there are then sent
+/// and received without a copy. Not collective. The memory must stay until tutti_comm_deregister(). If this rank uses
+/// no RDMA, nothing happens. Blocks for about a second for each GiB. If the device or the memlock limit refuses, it
+/// gives TUTTI_SYSTEM_ERROR, and the communicator stays usable.
+tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes, tutti_registration_t* registration);
+/// Ends a registration. `comm` may be null, as it may be gone already.
+tutti_result_t tutti_comm_deregister(tutti_comm_t comm, tutti_registration_t registration);
+
+/// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
+/// memory directly. If there is no space, every rank gets TUTTI_SYSTEM_ERROR, and the communicator stays usable.
+tutti_result_t tutti_memory_allocate(tutti_comm_t comm, size_t bytes, tutti_memory_t* memory);
+/// The first byte, aligned to 4096. Null for null.
+void* tutti_memory_data(tutti_memory_t memory);
+/// As many bytes as were asked for. 0 for null.
+size_t tutti_memory_bytes(tutti_memory_t memory);
+/// Frees the memory. No call may still use it.
+tutti_result_t tutti_memory_free(tutti_memory_t memory);
+/// @}
+
+/// @name Collectives
+/// `count` counts elements, and count of ranks * count is below 2^48. Buffers are host, pinned, device or managed
+/// memory, aligned to the element type. They do not overlap, or are in place as each call says. They may be null if
+/// count is 0. All arguments but the buffers and the stream are the same on every rank, else TUTTI_ERROR_MISMATCH.
+///
+/// `stream` is a cudaStream_t, or null. With null the call blocks until it is done on this rank. With a stream it
+/// returns at once and runs in the stream's order, and the buffers must stay untouched until the stream has passed it.
+/// If it fails there, the next call on the communicator says so, and tutti_comm_get_async_error().
+/// tutti::CallOptions in tutti/communicator.h says the rest.
+///
+/// TUTTI_ERROR_INVALID_ARGUMENT, TUTTI_ERROR_UNSUPPORTED, and TUTTI_ERROR_SYSTEM because CUDA refuses something, come
+/// before the call is made: the communicator stays usable. Every other error is final: output buffers are unspecified,
+/// and every later call gives the same error.
+/// @{
+
+/// recvbuff[0, count) on every rank = the reduction over all ranks of sendbuff[0, count). In place: recvbuff ==
+/// sendbuff.
+tutti_result_t tutti_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
+                                tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, count) on rank `root` = the reduction over all ranks of sendbuff[0, count). Other ranks' recvbuff is not
+/// looked at. In place, on the root: recvbuff == sendbuff.
+tutti_result_t tutti_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
+                            int root, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, count) on every rank = sendbuff[0, count) of rank `root`. Other ranks' sendbuff is not looked at. In
+/// place: recvbuff == sendbuff.
+tutti_result_t tutti_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                               tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, recvcount) on rank r = the reduction over all ranks of sendbuff[r * recvcount, (r + 1) * recvcount).
+/// sendbuff holds count of ranks * recvcount elements. In place: recvbuff == sendbuff + rank * recvcount.
+tutti_result_t tutti_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount, tutti_dtype_t dtype,
+                                    tutti_op_t op, tutti_comm_t comm, void* stream);
+
+/// recvbuff[r * sendcount, (r + 1) * sendcount) on every rank = sendbuff[0, sendcount) of rank r. recvbuff holds count
+/// of ranks * sendcount elements. In place: sendbuff == recvbuff + rank * sendcount.
+tutti_result_t tutti_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount, tutti_dtype_t dtype,
+                                tutti_comm_t comm, void* stream);
+
+/// recvbuff[r * count, (r + 1) * count) on rank `root` = sendbuff[0, count) of rank r. Other ranks' recvbuff is not
+/// looked at. In place, on the root: sendbuff == recvbuff + root * count.
+tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                            tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, count) on rank r = sendbuff[r * count, (r + 1) * count) of rank `root`. Other ranks' sendbuff is not
+/// looked at. In place, on the root: recvbuff == sendbuff + root * count.
+tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                             tutti_comm_t comm, void* stream);
+
+/// Returns once every rank has entered it.
+tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
+/// @}
+
+/// @name Started calls
+/// @{
+
+/// The same calls; these return at once, and *work is the call. The started calls of one communicator run in the order
+/// in which they were started. They advance inside tutti_work_test() and tutti_work_wait() of any work, and inside any
+/// blocking call of this rank's job. Calls of device memory also advance by themselves. The buffers must stay untouched
+/// until the work is over and, if there is a stream, until the stream has passed the call. If the call cannot be
+/// started, *work is null.
+tutti_result_t tutti_start_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                  tutti_op_t op, int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                                     tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount, tutti_dtype_t dtype,
+                                          tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount, tutti_dtype_t dtype,
+                                      tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                                  tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                                   tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
+/// @}
+
+/// @name Works
+/// @{
+
+/// Advances what can advance without blocking. *done = 1 once the call is complete, else 0. Gives the error of the
+/// call.
+tutti_result_t tutti_work_test(tutti_work_t work, int* done);
+/// Blocks until the call is complete. Gives the error of the call. Calling it again gives the same again.
+tutti_result_t tutti_work_wait(tutti_work_t work);
+/// Frees the work. Blocks until the call is complete. An error that nobody was given is logged when the communicator is
+/// left.
+tutti_result_t tutti_work_free(tutti_work_t work);
+/// @}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,153 @@
+/* What goes wrong with calls and communicators, and who is told. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+
+static double values[64];
+
+void refuse_nulls(void) {
+  tutti_comm_t world = NULL, part = NULL;
+  tutti_work_t work = NULL;
+  tutti_memory_t memory = NULL;
+  tutti_registration_t registration = NULL;
+  tutti_result_t failure;
+  int number = 0;
+  EXPECT(strcmp(tutti_last_error(NULL), "") == 0 && tutti_last_error_code(NULL) == TUTTI_ERROR_NONE);
+  FAILS(tutti_get_unique_id(NULL), TUTTI_INVALID_ARGUMENT, "tutti_get_unique_id: id is null");
+  FAILS(tutti_get_version(NULL), TUTTI_INVALID_ARGUMENT, "version is null");
+  FAILS(tutti_comm_init_env(NULL), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_all_reduce(values, values, 1, TUTTI_FLOAT64, TUTTI_SUM, NULL, NULL), TUTTI_INVALID_ARGUMENT,
+        "tutti_all_reduce: comm is null");
+  FAILS(tutti_barrier(NULL, NULL), TUTTI_INVALID_ARGUMENT, "tutti_barrier: comm is null");
+  FAILS(tutti_start_barrier(NULL, NULL, &work), TUTTI_INVALID_ARGUMENT, "tutti_start_barrier: comm is null");
+  FAILS(tutti_comm_split(NULL, 0, 0, &part), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_finalize(NULL), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_abort(NULL, "why"), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_get_async_error(NULL, &failure), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_count(NULL, &number), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_rank(NULL, &number), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_register(NULL, values, 8, &registration), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_memory_allocate(NULL, 8, &memory), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_work_test(NULL, &number), TUTTI_INVALID_ARGUMENT, "work is null");
+  FAILS(tutti_work_wait(NULL), TUTTI_INVALID_ARGUMENT, "work is null");
+  SUCCEEDS(tutti_work_free(NULL));
+  SUCCEEDS(tutti_memory_free(NULL));
+  SUCCEEDS(tutti_comm_deregister(NULL, NULL));
+  SUCCEEDS(tutti_comm_destroy(NULL));
+  EXPECT(tutti_memory_data(NULL) == NULL && tutti_memory_bytes(NULL) == 0);
+
+  SUCCEEDS(tutti_comm_init_env(&world)); /* of one rank */
+  FAILS(tutti_all_reduce(NULL, values, 1, TUTTI_FLOAT64, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
+        "a buffer is null");
+  FAILS(tutti_start_barrier(world, NULL, NULL), TUTTI_INVALID_ARGUMENT, "work is null");
+  FAILS(tutti_comm_split(world, 0, 0, NULL), TUTTI_INVALID_ARGUMENT, "part is null");
+  FAILS(tutti_comm_count(world, NULL), TUTTI_INVALID_ARGUMENT, "count is null");
+  FAILS(tutti_comm_rank(world, NULL), TUTTI_INVALID_ARGUMENT, "rank is null");
+  FAILS(tutti_comm_get_async_error(world, NULL), TUTTI_INVALID_ARGUMENT, "failure is null");
+  FAILS(tutti_comm_register(world, NULL, 8, &registration), TUTTI_INVALID_ARGUMENT, "data is null");
+  FAILS(tutti_memory_allocate(world, 8, NULL), TUTTI_INVALID_ARGUMENT, "memory is null");
+  SUCCEEDS(tutti_start_barrier(world, NULL, &work));
+  FAILS(tutti_work_test(work, NULL), TUTTI_INVALID_ARGUMENT, "done is null");
+  SUCCEEDS(tutti_work_free(work));
+  SUCCEEDS(tutti_comm_destroy(world));
+  SUCCEEDS(tutti_get_version(&number));
+  EXPECT(number == TUTTI_VERSION_NUMBER);
+  EXPECT(strcmp(tutti_result_text(TUTTI_REMOTE_ERROR), "remote error") == 0);
+  EXPECT(strcmp(tutti_result_text((tutti_result_t)7), "in progress") == 0);
+}
+
+/* All of these leave the communicator usable. */
+void refuse_wrong_numbers(tutti_comm_t world, int rank, int size) {
+  tutti_work_t work = NULL;
+  double out[64];
+  (void)rank;
+  FAILS(tutti_all_reduce(values, out, 4, 10, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
+        "all_reduce: dtype is 10 but should be one of enum tutti_dtype");
+  FAILS(tutti_all_reduce(values, out, 4, -1, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT, "dtype is -1");
+  FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, 5, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is 5");
+  FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, -1, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is -1");
+  FAILS(tutti_broadcast(values, out, 4, TUTTI_INT8, size, world, NULL), TUTTI_INVALID_ARGUMENT, "root");
+  FAILS(tutti_scatter(values, out, 4, TUTTI_INT8, -1, world, NULL), TUTTI_INVALID_ARGUMENT, "root");
+  FAILS(tutti_start_gather(values, out, 4, TUTTI_INT8, size, world, NULL, &work), TUTTI_INVALID_ARGUMENT, "root");
+  EXPECT(work == NULL && tutti_last_error_code(world) == TUTTI_ERROR_INVALID_ARGUMENT);
+  FAILS(tutti_all_reduce(values, values + 1, 4, TUTTI_FLOAT64, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
+        "overlap");
+  FAILS(tutti_all_gather(values, out, (size_t)1 << 60, TUTTI_INT8, world, NULL), TUTTI_INVALID_ARGUMENT, "");
+  SUCCEEDS(tutti_barrier(world, NULL));
+}
+
+void both_hear_of_a_mismatch(tutti_comm_t world, int rank, int size) {
+  tutti_result_t result = tutti_all_reduce(values, values, rank == 1 ? 4 : 8, TUTTI_FLOAT64, TUTTI_SUM, world, NULL);
+  (void)size;
+  if (result == TUTTI_SUCCESS) result = tutti_barrier(world, NULL);
+  EXPECT(result == TUTTI_INVALID_USAGE);
+  EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_MISMATCH);
+  EXPECT(strstr(tutti_last_error(world), "float64 x 4") != NULL);
+  EXPECT(strstr(tutti_last_error(world), "float64 x 8") != NULL);
+  FAILS(tutti_barrier(world, NULL), TUTTI_INVALID_USAGE, "the ranks made different calls");
+  SUCCEEDS(tutti_comm_get_async_error(world, &result));
+  EXPECT(result == TUTTI_INVALID_USAGE);
+}
+
+void an_abort_reaches_all(tutti_comm_t world, int rank, int size) {
+  tutti_comm_t part = NULL;
+  tutti_work_t work = NULL;
+  SUCCEEDS(tutti_comm_split(world, 0, 0, &part));
+  if (rank == size - 1) SUCCEEDS(tutti_comm_abort(part, "out of cheese"));
+  if (tutti_barrier(part, NULL) == TUTTI_SUCCESS) tutti_barrier(part, NULL);
+  FAILS(tutti_barrier(part, NULL), TUTTI_REMOTE_ERROR, "out of cheese");
+  EXPECT(tutti_last_error_code(part) == TUTTI_ERROR_ABORTED);
+  FAILS(tutti_start_barrier(part, NULL, &work), TUTTI_REMOTE_ERROR, "out of cheese");
+  FAILS(tutti_comm_finalize(part), TUTTI_REMOTE_ERROR, "out of cheese");
+  SUCCEEDS(tutti_comm_destroy(part));
+  SUCCEEDS(tutti_barrier(world, NULL)); /* the other communicator goes on */
+}
+
+void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size) {
+  tutti_result_t failure = TUTTI_SUCCESS;
+  SUCCEEDS(tutti_barrier(world, NULL));
+  if (rank == size - 1) kill(getpid(), SIGKILL);
+  for (int i = 0; i < 2000 && failure == TUTTI_SUCCESS; ++i) {
+    SUCCEEDS(tutti_comm_get_async_error(world, &failure));
+    sleep_ms(5);
+  }
+  EXPECT(failure == TUTTI_REMOTE_ERROR);
+  EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_PEER_LOST);
+  EXPECT(strstr(tutti_last_error(world), "was lost") != NULL);
+  FAILS(tutti_barrier(world, NULL), TUTTI_REMOTE_ERROR, "was lost");
+}
+
+static void call_in_child(void* comm) {
+  tutti_comm_t const world = comm;
+  tutti_comm_t part = NULL;
+  tutti_result_t failure;
+  FAILS(tutti_barrier(world, NULL), TUTTI_INVALID_USAGE, "forked");
+  FAILS(tutti_comm_split(world, 0, 0, &part), TUTTI_INVALID_USAGE, "forked");
+  FAILS(tutti_comm_abort(world, NULL), TUTTI_INVALID_USAGE, "forked");
+  FAILS(tutti_comm_get_async_error(world, &failure), TUTTI_INVALID_USAGE, "forked");
+  EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_UNSUPPORTED);
+  SUCCEEDS(tutti_comm_destroy(world));
+}
+
+void a_forked_child_is_refused(tutti_comm_t world, int rank, int size) {
+  (void)rank;
+  (void)size;
+  SUCCEEDS(tutti_barrier(world, NULL));
+  in_child(call_in_child, world);
+  SUCCEEDS(tutti_barrier(world, NULL));
+}
+
+void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size) {
+  int count = 0;
+  (void)rank;
+  (void)size;
+  SUCCEEDS(tutti_barrier(world, NULL));
+  SUCCEEDS(tutti_comm_finalize(world));
+  FAILS(tutti_barrier(world, NULL), TUTTI_INVALID_USAGE, "tutti_barrier: the communicator was finalized");
+  FAILS(tutti_comm_count(world, &count), TUTTI_INVALID_USAGE, "was finalized");
+  FAILS(tutti_comm_finalize(world), TUTTI_INVALID_USAGE, "was finalized");
+  EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_UNSUPPORTED);
+}
