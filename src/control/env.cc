@@ -272,7 +272,7 @@ Settings settings_from(const Lookup& lookup) {
 Settings tuning_from(const Lookup& lookup) {
   Settings settings = settings_from([&lookup](const char* name) -> const char* {
     const std::string_view which(name);
-    const bool tunes = which.starts_with("TUTTI_") && which != "TUTTI_RANK" && which != "TUTTI_SIZE" &&
+    const bool tunes = which.starts_with("TUTTI") && which != "TUTTI_RANK" && which != "TUTTI_SIZE" &&
                        which != "TUTTI_MASTER" && which != "TUTTI_SECRET" && which != "TUTTI_SECRET_FILE";
     return tunes ? lookup(name) : nullptr;
   });

@@ -9,3 +9,4 @@ trap 'rm -rf "$scratch"' EXIT
 "$cmake" -G "$generator" -S "$consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/usr" -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$scratch/build"
 "$scratch/usr/bin/tutti" run -n 3 "$scratch/build/consumer"
+"$scratch/usr/bin/tutti" run -n 3 "$scratch/build/consumer_in_c"
