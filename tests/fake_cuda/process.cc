@@ -49,9 +49,13 @@ void Process::reset() {
   for (Device& each : devices) each.clear();
   events_.clear();
   regions.clear();
-  for (Fault& each : faults_) each.calls = each.failing = std::uint64_t{0};
+  for (Fault& each : faults_) {
+    each.calls = 0;
+    each.failing = 0;
+  }
   set_delay_seed(0);
-  one_queue = one_lock = false;
+  one_queue = false;
+  one_lock = false;
   device_count = 1;
   started = false;
   this_thread() = {};

@@ -51,9 +51,9 @@ class Relaxed {
  public:
   Relaxed(T value) : value_(value) {}
   operator T() const { return value_.load(std::memory_order_relaxed); }
-  T operator=(T value) {
+  Relaxed& operator=(T value) {
     value_.store(value, std::memory_order_relaxed);
-    return value;
+    return *this;
   }
   T fetch_add(T more) { return value_.fetch_add(more, std::memory_order_relaxed); }
 
