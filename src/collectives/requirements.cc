@@ -42,8 +42,8 @@ void require_one_leaf_each(std::string_view algorithm, const Layout& layout) {
   for (int rank = 0; rank < layout.ranks(); ++rank)
     if (layout.leaves_of(rank) != 1)
       refuse(algorithm,
-             fmt::format("takes exactly one leaf a rank, but rank {} holds {}; one_shot, two_shot, sliced_tree and "
-                         "binomial_tree take any number",
+             fmt::format("takes exactly one leaf a rank, but rank {} holds {}; tutti plan --list says which algorithms "
+                         "take any number",
                          rank, layout.leaves_of(rank)));
 }
 

@@ -8,7 +8,7 @@
 namespace tutti::internal {
 
 struct AnyCall {
-  // As the communicator's call of that collective. One that has a single buffer is given it twice.
+  // As the communicator's call of that collective. A barrier takes null twice.
   static void run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
   static Work start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
 };

@@ -13,15 +13,16 @@ std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_
 
 // What a rank does not hold (types/collective.h) may be anything.
 void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
-  const std::string what(to_string(plan.call.collective));
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(plan.call.collective)) + ": " + why);
+  };
   const bool reads = plan.input_bytes > 0, writes = plan.output_bytes > 0;
-  if ((reads && in == 0) || (writes && out == 0))
-    throw Error(ErrorCode::invalid_argument,
-                what + ": a buffer is null though count is " + std::to_string(plan.call.count));
+  const std::string_view null = reads && in == 0 ? "input" : writes && out == 0 ? "output" : "";
+  if (!null.empty())
+    refuse(std::string(null) + " is null though this rank has one and count is " + std::to_string(plan.call.count));
   if (((reads ? in : 0) | (writes ? out : 0)) % size_of(plan.call.dtype) != 0)
-    throw Error(ErrorCode::invalid_argument, what + ": a buffer is not aligned to its element type");
-  if (reads && writes && overlap)
-    throw Error(ErrorCode::invalid_argument, what + ": input and output overlap without being in place");
+    refuse("a buffer is not aligned to its element type");
+  if (reads && writes && overlap) refuse("input and output overlap without being in place");
 }
 
 void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
@@ -123,23 +124,26 @@ inline Group::Sides Group::look_at(const CallSpec& spec, ConstBuffer input, Buff
 
 Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
   const std::string what(to_string(spec.collective));
+  const Distribution holds(spec.collective, size(), spec.root);
+  const RowRange in = holds.input(rank()), out = holds.output(rank());
+  // A buffer that this rank does not hold may be anything: nobody asks what it is.
+  if (in.count == 0 && out.count > 0) input = output;
+  if (out.count == 0 && in.count > 0) output = Buffer(const_cast<void*>(input.data), input.memory, input.device);
   for (const MemoryKind kind : {input.memory, output.memory})
     if (kind > MemoryKind::managed)
       throw Error(ErrorCode::invalid_argument,
                   what + ": there is no kind of memory " + std::to_string(static_cast<int>(kind)) + " (tutti/types.h)");
+  if (!job_->sees_gpus() && stream == nullptr && !is_of_device(input.memory) && !is_of_device(output.memory)) return {};
   if (!job_->sees_gpus())
     throw Error(ErrorCode::unsupported, what + (stream != nullptr ? " on a stream: " : " of device memory: ") +
                                             cuda::find_devices().why_none());
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  const Distribution holds(spec.collective, size(), spec.root);
-  const RowRange in = holds.input(rank()), out = holds.output(rank());
-  const bool is_null = (in.count > 0 && input.data == nullptr) || (out.count > 0 && output.data == nullptr);
-  if (spec.count == 0 || is_null) return {};
-  // A buffer that this rank does not hold may be anything, so nobody asks where it lies.
-  Sides sides{side_of(in.count > 0 ? input : ConstBuffer(output)),
-              side_of(out.count > 0 ? ConstBuffer(output) : input)};
+  if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  const bool is_one = input.data == output.data && input.memory == output.memory && input.device == output.device;
+  const Side side = side_of(input);
+  Sides sides{side, is_one ? side : side_of(output)};
   sides.in.moves = in.count > 0;
   // In place, what is only moved may be where it is wanted already.
   const auto shift =

@@ -76,9 +76,17 @@ class FormCheck {
     if (!holds_.traits.has_bytes()) return;
     if (in ? holds_.gives(schedule_.rank, region.slice) : holds_.gets(schedule_.rank, region.slice)) return;
     fail(fmt::format("{} does not exist: the {} of {} is {}", to_text(region), in ? "input" : "output",
-                     to_string(goal_.collective),
-                     (in ? holds_.traits.input : holds_.traits.output) == Held::own ? "the rank's own slice alone"
-                                                                                    : "the root's alone"));
+                     to_string(goal_.collective), owner_of(in ? holds_.traits.input : holds_.traits.output)));
+  }
+  static std::string_view owner_of(Held held) {
+    switch (held) {
+      case Held::own: return "the rank's own slice alone";
+      case Held::at_root: return "the root's alone";
+      case Held::behind_first: return "of all ranks but 0";
+      case Held::nothing:
+      case Held::all: break;
+    }
+    return "not there";
   }
   void check_writable(const Region& region) const {
     check_region(region);

@@ -39,7 +39,8 @@ void check(const CallSpec& spec, int ranks) {
   check_named(what, "algorithm", spec.algorithm);
   if (spec.count >= kMaxElements / static_cast<std::uint64_t>(ranks))
     throw Error(ErrorCode::invalid_argument,
-                what + ": a count of " + std::to_string(spec.count) + " is more than 2^48 elements over all ranks");
+                what + ": a count of " + std::to_string(spec.count) +
+                    " is too large: there must be fewer than 2^48 elements over all ranks");
   if (spec.root < 0 || spec.root >= ranks)
     throw Error(ErrorCode::invalid_argument,
                 what + ": root " + std::to_string(spec.root) + " is not a rank; there are " + std::to_string(ranks));

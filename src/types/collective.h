@@ -1,6 +1,5 @@
 // What each collective is, as data: which rank gives what, and which gets what. The verifier, its oracle, the plans,
-// the checks of buffers, the tools and the texts ask here and nowhere else. A new collective is a line of this table,
-// and its algorithms.
+// the checks of buffers, the tools and the texts ask here. docs/design/collectives.md says what else a new one needs.
 #pragma once
 
 #include <cstddef>

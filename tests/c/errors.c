@@ -40,8 +40,7 @@ void refuse_nulls(void) {
   EXPECT(tutti_memory_data(NULL) == NULL && tutti_memory_bytes(NULL) == 0);
 
   SUCCEEDS(tutti_comm_init_env(&world)); /* of one rank */
-  FAILS(tutti_all_reduce(NULL, values, 1, TUTTI_FLOAT64, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
-        "a buffer is null");
+  FAILS(tutti_all_reduce(NULL, values, 1, TUTTI_FLOAT64, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT, "is null");
   FAILS(tutti_start_barrier(world, NULL, NULL), TUTTI_INVALID_ARGUMENT, "work is null");
   FAILS(tutti_comm_split(world, 0, 0, NULL), TUTTI_INVALID_ARGUMENT, "part is null");
   FAILS(tutti_comm_count(world, NULL), TUTTI_INVALID_ARGUMENT, "count is null");

@@ -106,7 +106,7 @@ TEST(Counts, WhoseBytesNoSizeHoldsAreRefused) {
     std::vector<float> in(30), out(90);
     for (const std::size_t count : {std::size_t{1} << 47, std::size_t{1} << 62, (std::size_t{1} << 63) + 1,
                                     std::numeric_limits<std::size_t>::max()}) {
-      const std::string words = "a count of " + std::to_string(count) + " is more than 2^48 elements";
+      const std::string words = "a count of " + std::to_string(count) + " is too large";
       const auto refused = [&](const std::function<void()>& call) {
         expect_refused(ErrorCode::invalid_argument, words, call);
       };

@@ -43,7 +43,7 @@ void Bench::aim_at(std::size_t count) {
   out_count_ = count * static_cast<std::size_t>(out.count);
   in_ = buffers_.data(0);
   out_ = buffers_.data(options_.in_place ? 0 : 1);
-  if (options_.collective == Collective::broadcast) out_ = in_;  // has no other form
+  if (options_.collective == Collective::broadcast) out_ = in_;  // as MPI has it
   if (!options_.in_place) return;
   in_ += static_cast<std::size_t>(in.first) * row_bytes;
   out_ += static_cast<std::size_t>(out.first) * row_bytes;
@@ -110,6 +110,7 @@ void Bench::check(BenchRow& row) {
     if (holds_.output(static_cast<int>(at / 2)).count > 0) hashes.push_back(all[at]);
     row.wrong = row.wrong.value_or(0) + all[at + 1];
   }
+  if (hashes.empty()) return;  // an exclusive scan of one rank has no output
   const bool agreed = std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes.front(); });
   row.hash = agreed ? hashes.front() : digest(hashes.data(), hashes.size() * sizeof hashes.front());
 }

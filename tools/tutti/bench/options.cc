@@ -106,7 +106,7 @@ void describe(CLI::App& parser, BenchOptions& options) {
   add_named(parser, "--order", options.order, parse_order, {"canonical", "any"}, "in which inputs may be combined");
   add_named(parser, "--dtype", options.dtype, parse_dtype, names_of(all_dtypes()), "element type")->type_name("TYPE");
   add_named(parser, "--op", options.op, parse_op, names_of(all_ops()), "reduction");
-  parser.add_option("--root", options.root, "of a broadcast");
+  parser.add_option("--root", options.root, "of a broadcast, reduce, gather or scatter");
   describe_sizes(parser, options);
   parser.add_flag("--symmetric", options.symmetric,
                   "buffers that every rank of the host maps (Communicator::allocate)");

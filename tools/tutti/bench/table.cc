@@ -12,7 +12,8 @@
 namespace tutti::internal::tools {
 namespace {
 
-// The share of the message that crosses the busiest link of a rank (nccl-tests' PERFORMANCE.md).
+// The share of the message that crosses the busiest link of a rank (nccl-tests' PERFORMANCE.md). Of a scan, which
+// nccl-tests does not have: the message.
 double bus_factor(Collective collective, int ranks) {
   const double n = ranks;
   const CollectiveTraits& traits = traits_of(collective);

@@ -295,7 +295,7 @@ Subcommand add_plan(CLI::App& app) {
                      "ring, two_shot, sliced_tree, …; a collective with --explain and --list");
   parser->add_option("--collective", options->collective, "all_reduce, unless only another has the algorithm");
   parser->add_option("-n,--ranks", options->ranks, "ranks")->check(whole_number(1))->capture_default_str();
-  parser->add_option("--root", options->root, "of a broadcast")->check(whole_number(0));
+  parser->add_option("--root", options->root, "of a broadcast, reduce, gather or scatter")->check(whole_number(0));
   parser->add_option("--chunks", options->chunks, "pieces that a slice is pipelined in")->check(whole_number(1, 1024));
   parser->add_option("--leaves", options->leaves, "inputs by rank, instead of -n: 2,1,3")
       ->delimiter(',')
