@@ -129,6 +129,7 @@ static void call_in_child(void* comm) {
   FAILS(tutti_comm_get_async_error(world, &failure), TUTTI_INVALID_USAGE, "forked");
   EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_UNSUPPORTED);
   SUCCEEDS(tutti_comm_destroy(world));
+  end_child();
 }
 
 void a_forked_child_is_refused(tutti_comm_t world, int rank, int size) {
