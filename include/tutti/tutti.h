@@ -29,6 +29,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+// NOLINTBEGIN(modernize-use-using): C has no `using`
 
 /// @name Handles
 /// @{
@@ -360,6 +361,7 @@ tutti_result_t tutti_work_wait(tutti_work_t work);
 tutti_result_t tutti_work_free(tutti_work_t work);
 /// @}
 
+// NOLINTEND(modernize-use-using)
 #ifdef __cplusplus
 }
 #endif
