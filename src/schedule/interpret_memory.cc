@@ -4,7 +4,7 @@
 
 namespace tutti::internal {
 
-std::uint64_t mix(std::uint64_t x) {
+std::uint64_t splitmix64(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -17,7 +17,7 @@ std::uint64_t read(const Element& element) {
 }
 
 std::uint64_t Arithmetic::combine(std::uint64_t below, std::uint64_t top) const {
-  return goal_.order == Order::canonical ? mix(mix(below) + 3 * top) : below + top;
+  return goal_.order == Order::canonical ? splitmix64(splitmix64(below) + 3 * top) : below + top;
 }
 
 std::uint64_t Arithmetic::tree(int lo, int hi, std::size_t element) const {

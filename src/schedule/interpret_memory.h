@@ -21,7 +21,7 @@ struct RunError {
 };
 
 // SplitMix64 (Steele, Lea, Flood 2014): the hash of values and, over a counter, the scheduler's dice.
-std::uint64_t mix(std::uint64_t x);
+std::uint64_t splitmix64(std::uint64_t x);
 
 struct Element {
   std::uint64_t value = 0;
@@ -36,9 +36,9 @@ class Arithmetic {
       : layout_(layout), goal_(goal), holds_(goal.collective, layout.ranks(), goal.root) {}
 
   bool combines() const { return holds_.traits.combines(); }  // leaves; otherwise ranks' data moves
-  std::uint64_t input(int leaf, std::size_t element) const { return mix(mix(leaf) ^ element); }
+  std::uint64_t input(int leaf, std::size_t element) const { return splitmix64(splitmix64(leaf) ^ element); }
   std::uint64_t combine(std::uint64_t below, std::uint64_t top) const;
-  std::uint64_t finish(std::uint64_t value) const { return mix(value ^ 0xf1); }
+  std::uint64_t finish(std::uint64_t value) const { return splitmix64(value ^ 0xf1); }
   std::uint64_t expected(int rank, std::size_t slice, std::size_t element) const;
 
  private:

@@ -10,8 +10,8 @@ namespace tutti::internal {
 
 class Dice {
  public:
-  explicit Dice(std::uint64_t seed) : state_(mix(seed)) {}
-  std::uint64_t draw() { return mix(state_++); }
+  explicit Dice(std::uint64_t seed) : state_(splitmix64(seed)) {}
+  std::uint64_t draw() { return splitmix64(state_++); }
   bool one_in(std::uint64_t n) { return draw() % n == 0; }
   std::vector<std::size_t> shuffled(std::size_t size);  // [0, size)
 
