@@ -5,6 +5,7 @@
 ///     world.all_reduce(std::span<float>(gradient), tutti::Op::sum);
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -78,9 +79,16 @@ struct CallOptions {
   /// several communicators have calls on one stream, all ranks make these calls in one order, or they wait for each
   /// other.
   void* stream = nullptr;
+
+  /// How long the call waits for a peer or a GPU that does not come to it, once it is its turn; 0: as long as the
+  /// communicator says (set_timeout()). Ranks may differ. A call that times out ends the communicator.
+  std::chrono::milliseconds timeout{0};
 };
 
-/// A started call. Movable. Not thread-safe.
+/// A started call. Movable. One thread at a time uses it; any thread of the process may.
+///
+/// The call advances while a thread of this rank is inside a call of the job, test() and wait() included; with
+/// Progress::thread (Settings::progress) also while none is.
 ///
 /// The buffers of the call must live and stay untouched until wait() has returned and, if the call has a stream, until
 /// the stream has passed the call. Without a call (made by Work(), or moved from), test() returns true and wait()
@@ -99,6 +107,18 @@ class Work {
 
   /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
   void wait();
+
+  /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete. Throws like wait().
+  /// That time has passed is no error: the call goes on.
+  bool wait_for(std::chrono::milliseconds limit);
+
+  /// Has a thread of the library complete the call, as with Progress::thread, and then call tell(error) once: nothing,
+  /// or the Error of the call. The buffers are free then. May be called several times. Without a call, tells at once.
+  ///
+  /// `tell` must not throw. It may start calls. It must not block, and it must not end a communicator of the job:
+  /// neither finalize() nor a destructor of the last Work or Communicator. The destructor of the communicator waits
+  /// until `tell` has returned. Throws Error{system} if there can be no thread.
+  void on_complete(std::function<void(const std::optional<Error>&)> tell);
 
  private:
   friend class Communicator;
@@ -175,7 +195,8 @@ class Registration {
 /// **Errors during the call.** Every other error is final: the communicator has failed, output buffers are unspecified,
 /// and every later call throws the same error.
 ///
-/// **Waiting.** No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
+/// **Waiting.** No call, test() included, waits longer than its timeout for a peer that does nothing:
+/// CallOptions::timeout, else set_timeout(), else Settings::timeout.
 ///
 /// **fork().** The child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody.
 /// Symmetric memory is still shared with the parent. The child may join another job.
@@ -340,6 +361,11 @@ class Communicator {
   /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
   /// closed connections.
   void abort(const std::string& reason);
+
+  /// How long later calls here that name no timeout wait for a peer or a GPU that does not come to them; 0: as long as
+  /// Settings::timeout says. Not collective: ranks may differ. Also for the calls that have been started. Throws
+  /// Error{invalid_argument} for a negative one.
+  void set_timeout(std::chrono::milliseconds timeout);
 
   /// Why the next call here would throw; nothing if the communicator is well, or was moved from or finalized. Does not
   /// block. Thread-safe: also during a call of another thread. A lost rank is told at once, although calls that were

@@ -11,6 +11,12 @@
 
 namespace tutti {
 
+/// Who advances started calls of host memory. (Those of device memory always have a thread.)
+enum class Progress : std::uint8_t {
+  caller,  ///< the threads that make calls and wait for them, while they are in the library
+  thread,  ///< also a thread of the library: a started call completes while its caller computes
+};
+
 /// How a rank joins and waits. docs/reference/environment.md has the variable of each member.
 struct Settings {
   /// @name Who and where
@@ -35,6 +41,9 @@ struct Settings {
   std::chrono::milliseconds connect_timeout{5'000};
   std::chrono::milliseconds join_timeout{60'000};  ///< how long the ranks may take to start
   std::chrono::milliseconds warn_after{10'000};    ///< a call that waits for longer is logged, once
+  /// Who advances started calls. The thread sleeps unless there is something to do. Blocking calls cost the same, as
+  /// long as no started call is under way. Each rank may choose for itself.
+  Progress progress = Progress::caller;
   /// @}
 
   /// Where to listen: the name of an interface ("eth0"), or an address. Empty: the loopback if the ranks meet on one

@@ -36,7 +36,7 @@ extern "C" {
 
 /// A communicator: an ordered group of ranks that make the same calls in the same order.
 typedef struct tutti_comm* tutti_comm_t;
-/// A started call. Not thread-safe.
+/// A started call. One thread at a time uses it; any thread of the process may.
 typedef struct tutti_work* tutti_work_t;
 /// Memory that every rank of this host maps, so that peers read and write it directly.
 typedef struct tutti_memory* tutti_memory_t;
@@ -153,6 +153,13 @@ enum tutti_log_level {
   TUTTI_LOG_TRACE = 2,  ///< also each new kind of call, with the algorithm that it uses
 };
 
+/// Who advances started calls of host memory, for tutti_config_t::progress. (Those of device memory always have a
+/// thread.)
+enum tutti_progress {
+  TUTTI_PROGRESS_CALLER = 0,  ///< the threads that make calls and wait for them, while they are in the library
+  TUTTI_PROGRESS_THREAD = 1,  ///< also a thread of the library: a started call completes while its caller computes
+};
+
 /// Takes a line that the library says: one of enum tutti_log_level, the rank of the job that says it, and the text,
 /// valid during the call only. tutti::LogSink in tutti/log.h says which threads call it, until when, and that it must
 /// not block and must not call the library.
@@ -178,11 +185,12 @@ typedef struct tutti_config {
   int log_level;               ///< one of enum tutti_log_level; negative: not set
   tutti_log_function log;      ///< takes the lines; null: they go to stderr
   void* log_user;              ///< is passed to `log`
+  int progress;                ///< one of enum tutti_progress; negative: not set; each rank may choose for itself
 } tutti_config_t;
 
 /// A tutti_config_t in which nothing is set: `tutti_config_t config = TUTTI_CONFIG_INITIALIZER;`
 #define TUTTI_CONFIG_INITIALIZER \
-  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL }
+  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL, -1 }
 
 /// Joins as `rank` of `nranks` where the id says; *comm is the communicator. All ranks pass the same id, and 0 <= rank
 /// < nranks. The variables of launchers, TUTTI_MASTER and TUTTI_SECRET are not looked at. Ranks may be threads of one
@@ -244,6 +252,10 @@ tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason);
 /// *failure = what the next call would give, as far as is known: TUTTI_SUCCESS if the communicator is well. Does not
 /// block. Thread-safe: also during a call of another thread. tutti_last_error(comm) says more.
 tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* failure);
+
+/// How long later calls here wait for a peer or a GPU that does not come to them; 0: as long as tutti_config_t says.
+/// Not collective: ranks may differ. Also for the calls that have been started.
+tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeout_ms);
 
 /// *count = how many ranks there are. Thread-safe.
 tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count);
@@ -328,9 +340,9 @@ tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 
 /// The same calls; these return at once, and *work is the call. The started calls of one communicator run in the order
 /// in which they were started. They advance inside tutti_work_test() and tutti_work_wait() of any work, and inside any
-/// blocking call of this rank's job. Calls of device memory also advance by themselves. The buffers must stay untouched
-/// until the work is over and, if there is a stream, until the stream has passed the call. If the call cannot be
-/// started, *work is null.
+/// blocking call of this rank's job; with TUTTI_PROGRESS_THREAD, and if they are of device memory, also by themselves.
+/// The buffers must stay untouched until the work is over and, if there is a stream, until the stream has passed the
+/// call. If the call cannot be started, *work is null.
 tutti_result_t tutti_start_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                       tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
@@ -356,6 +368,17 @@ tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t
 tutti_result_t tutti_work_test(tutti_work_t work, int* done);
 /// Blocks until the call is complete. Gives the error of the call. Calling it again gives the same again.
 tutti_result_t tutti_work_wait(tutti_work_t work);
+/// Blocks until the call is complete, but at most `limit_ms`. *done = 1 once the call is complete, else 0: that time
+/// has passed is no error, and the call goes on. Gives the error of the call.
+tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* done);
+
+/// Is told once that a call is complete, and how: as tutti_work_wait() would say it. `text` is empty for
+/// TUTTI_SUCCESS, and valid during the call only.
+typedef void (*tutti_complete_function)(void* user, tutti_result_t result, tutti_error_code_t code, const char* text);
+/// Has a thread of the library complete the call, as with TUTTI_PROGRESS_THREAD, and then call `tell`. The buffers are
+/// free then. May be called several times. `tell` may start calls. It must not block, nor finalize or destroy a
+/// communicator, nor free a work. tutti_comm_destroy() waits until `tell` has returned.
+tutti_result_t tutti_work_on_complete(tutti_work_t work, tutti_complete_function tell, void* user);
 /// Frees the work. Blocks until the call is complete. An error that nobody was given is logged when the communicator is
 /// left.
 tutti_result_t tutti_work_free(tutti_work_t work);

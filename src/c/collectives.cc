@@ -142,21 +142,3 @@ tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t 
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::barrier}, stream, work);
 }
-
-// --- works
-// --------------------------------------------------------------------------------------------------------------
-
-tutti_result_t tutti_work_test(tutti_work_t work, int* done) {
-  return guarded([&] {
-    int& to = there("tutti_work_test", done, "done");
-    to = there("tutti_work_test", work, "work").work.test() ? 1 : 0;
-  });
-}
-
-tutti_result_t tutti_work_wait(tutti_work_t work) {
-  return guarded([&] { there("tutti_work_wait", work, "work").work.wait(); });
-}
-
-tutti_result_t tutti_work_free(tutti_work_t work) {
-  return guarded([&] { delete work; });
-}

@@ -1,6 +1,7 @@
 // Joining, and what a communicator is asked besides its calls.
 #include "tutti/communicator.h"
 
+#include <chrono>
 #include <string>
 
 #include "c/config.h"
@@ -112,6 +113,11 @@ tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* fai
     const auto why = in_use(kHere, comm).world.failure();
     to = why ? result_of(why->code) : TUTTI_SUCCESS;
   });
+}
+
+tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeout_ms) {
+  return guarded(
+      [&] { in_use("tutti_comm_set_timeout", comm).world.set_timeout(std::chrono::milliseconds(timeout_ms)); });
 }
 
 tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count) {

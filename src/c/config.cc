@@ -58,6 +58,8 @@ Config read_config(const char* function, const tutti_config_t* config) {
   read.order = static_cast<Order>(in_range(name + "order", config->order, TUTTI_ORDER_CANONICAL, TUTTI_ORDER_ANY));
   if (config->log_level >= 0)
     settings.log_level = static_cast<LogLevel>(in_range(name + "log_level", config->log_level, 0, TUTTI_LOG_TRACE));
+  if (config->progress >= 0)
+    settings.progress = static_cast<Progress>(in_range(name + "progress", config->progress, 0, TUTTI_PROGRESS_THREAD));
   if (config->log != nullptr)
     settings.log_sink = [log = config->log, user = config->log_user](const LogLine& line) {
       log(user, static_cast<int>(line.level), line.rank, std::string(line.text).c_str());
@@ -67,6 +69,8 @@ Config read_config(const char* function, const tutti_config_t* config) {
 
 static_assert(static_cast<int>(Order::canonical) == TUTTI_ORDER_CANONICAL);
 static_assert(static_cast<int>(Order::any) == TUTTI_ORDER_ANY);
+static_assert(static_cast<int>(Progress::caller) == TUTTI_PROGRESS_CALLER);
+static_assert(static_cast<int>(Progress::thread) == TUTTI_PROGRESS_THREAD);
 static_assert(static_cast<int>(LogLevel::warn) == TUTTI_LOG_WARN);
 static_assert(static_cast<int>(LogLevel::trace) == TUTTI_LOG_TRACE);
 

@@ -211,6 +211,13 @@ LogLevel read_log_level(const Environment& env) {
   env.bad("TUTTI_DEBUG", "warn, info or trace");
 }
 
+Progress read_progress(const Environment& env) {
+  const std::string who = env.text("TUTTI_PROGRESS").value_or("caller");
+  if (who == "caller") return Progress::caller;
+  if (who == "thread") return Progress::thread;
+  env.bad("TUTTI_PROGRESS", "caller or thread");
+}
+
 void read_ports(const Environment& env, Settings& settings) {
   const auto value = env.text("TUTTI_PORTS");
   if (!value) return;
@@ -263,6 +270,7 @@ Settings settings_from(const Lookup& lookup) {
   settings.table = env.text("TUTTI_TABLE").value_or("");
   if (!is_transport(settings.transport)) env.bad("TUTTI_TRANSPORT", transport_names());
   settings.log_level = read_log_level(env);
+  settings.progress = read_progress(env);
   settings.verbs_device = env.text("TUTTI_VERBS_DEVICE").value_or("");
   if (env.has("TUTTI_VERBS_GID"))
     settings.verbs_gid = env.integer("TUTTI_VERBS_GID", 0, 65535, "the index of a GID, from 0");

@@ -1,11 +1,13 @@
 // The public face: arguments in, internal::Group behind.
 #include "tutti/communicator.h"
 
+#include <algorithm>
 #include <exception>
 #include <future>
 #include <thread>
 #include <vector>
 
+#include "control/env.h"
 #include "runtime/any_call.h"
 #include "runtime/group.h"
 #include "runtime/group_setup.h"
@@ -21,6 +23,14 @@ using internal::Job;
 namespace {
 
 constexpr std::uint64_t kWorld = 1;
+
+// 0 stands for the one that is set elsewhere.
+std::chrono::milliseconds checked(const std::string& what, std::chrono::milliseconds timeout) {
+  if (timeout.count() < 0)
+    throw Error(ErrorCode::invalid_argument,
+                what + " is " + std::to_string(timeout.count()) + " ms but should not be negative");
+  return std::min<std::chrono::milliseconds>(timeout, internal::kLongestWait);
+}
 
 std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
   std::vector<int> members(job->size());
@@ -52,6 +62,15 @@ Work::~Work() {
 bool Work::test() { return request_ == nullptr || request_->group->test(*request_); }
 void Work::wait() {
   if (request_ != nullptr) request_->group->wait(*request_);
+}
+bool Work::wait_for(std::chrono::milliseconds limit) {
+  const auto until =
+      internal::BackoffPolicy::Clock::now() + std::min<std::chrono::milliseconds>(limit, internal::kLongestWait);
+  return request_ == nullptr || request_->group->wait(*request_, until);
+}
+void Work::on_complete(std::function<void(const std::optional<Error>&)> tell) {
+  if (request_ != nullptr) return request_->group->tell_when_over(request_, std::move(tell));
+  tell(std::nullopt);
 }
 
 Memory::Memory() = default;
@@ -176,6 +195,12 @@ std::optional<Error> Communicator::failure() const {
   return group_->failure();
 }
 
+void Communicator::set_timeout(std::chrono::milliseconds timeout) {
+  group_->job().engine().refuse_if_forked();
+  timeout = checked("set_timeout: the timeout", timeout);
+  group_->set_timeout(timeout.count() > 0 ? timeout : group_->job().settings().timeout);
+}
+
 Algorithm Communicator::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
   return group_->choose(collective, count, dtype, order);
 }
@@ -197,101 +222,105 @@ CallSpec spec(Collective collective, std::size_t count, DType dtype, Op op, int 
           .count = count};
 }
 
+internal::Terms terms(const CallOptions& options) {
+  return {.stream = options.stream, .timeout = checked("CallOptions::timeout", options.timeout)};
+}
+
 }  // namespace
 
 void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms(options));
 }
 void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms(options));
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms(options));
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream);
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms(options));
 }
 void Communicator::broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                              const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, options.stream);
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms(options));
 }
 void Communicator::reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, options.stream);
+  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms(options));
 }
 void Communicator::gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, options.stream);
+  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms(options));
 }
 void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                            const CallOptions& options) {
-  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream);
+  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms(options));
 }
 void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
-  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms(options));
 }
 void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream);
+  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms(options));
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
+  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms(options));
 }
 
 Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms(options)));
 }
 Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms(options)));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms(options)));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
   return Work(
-      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, options.stream));
+      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms(options)));
 }
 Work Communicator::start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
   return Work(
-      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, options.stream));
+      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms(options)));
 }
 Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
                                 const CallOptions& options) {
-  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms(options)));
 }
 Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                 const CallOptions& options) {
-  return Work(group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms(options)));
 }
 Work Communicator::start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                  const CallOptions& options) {
-  return Work(group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms(options)));
 }
 Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms(options)));
 }
 Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms(options)));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(
-      group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream));
+      group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms(options)));
 }
 
 void internal::AnyCall::run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
-  world.group_->run(spec, in, out, stream);
+  world.group_->run(spec, in, out, {.stream = stream});
 }
 Work internal::AnyCall::start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
-  return Work(world.group_->start(spec, in, out, stream));
+  return Work(world.group_->start(spec, in, out, {.stream = stream}));
 }
 
 }  // namespace tutti

@@ -72,13 +72,14 @@ std::uint64_t Engine::moves() const {
 // -------------------------------------------------------------------------------------------------------------
 
 // One thread sleeps for all: the others wait until it wakes, for whatever the news, and one of them takes its place.
-void Engine::sleep(Lock& lock, const std::function<bool()>& is_over) {
+void Engine::sleep(Lock& lock, const std::function<bool()>& is_over, std::chrono::nanoseconds longest) {
+  longest = std::clamp<std::chrono::nanoseconds>(longest, std::chrono::microseconds(1), kLongestSleep);
   if (asleep_) {
     const std::uint64_t seen = wakes_;
     lock.lock_.unlock();
     {
       std::unique_lock news(news_mutex_);
-      news_.wait_for(news, kLongestSleep, [&] { return wakes_ != seen; });
+      news_.wait_for(news, longest, [&] { return wakes_ != seen; });
     }
     lock.take();
     return;
@@ -87,9 +88,9 @@ void Engine::sleep(Lock& lock, const std::function<bool()>& is_over) {
   const std::uint64_t moved_before = moves();
   advance_all();
   if (is_over() || moves() != moved_before) return;
-  const std::chrono::microseconds longest = on_devices_ > 0 ? kBetweenLooksAtDevices : kLongestSleep;
+  if (on_devices_ > 0) longest = std::min<std::chrono::nanoseconds>(longest, kBetweenLooksAtDevices);
   lock.lock_.unlock();
-  sleeper_.sleep(longest);
+  sleeper_.sleep(std::chrono::ceil<std::chrono::microseconds>(longest));
   lock.take();
 }
 

@@ -81,6 +81,7 @@ class Engine {
     for (std::size_t i = 0; i < members_.size(); ++i) members_[i]->advance();
   }
   void watch_driven(std::chrono::steady_clock::time_point now);
+  std::uint64_t moves() const;  // grows whenever a call has moved
 
   const Crowding& crowding() const { return crowding_; }
   void set_crowded() { crowding_.set_crowded(); }  // before the first call
@@ -94,8 +95,9 @@ class Engine {
     if (more > 0) wake();
   }
   // Sleeps until a transport has news, after one more advance_all() that moved nothing and after which `is_over` is
-  // false. Releases the lock meanwhile.
-  void sleep(Lock& lock, const std::function<bool()>& is_over);
+  // false. Releases the lock meanwhile. Sleeps no longer than `longest`.
+  void sleep(Lock& lock, const std::function<bool()>& is_over,
+             std::chrono::nanoseconds longest = std::chrono::nanoseconds::max());
   // Wakes a sleeping thread, if there is one: what it waits for may have happened.
   void wake() {
     if (asleep_) ring();
@@ -126,7 +128,6 @@ class Engine {
     Engine& engine_;
   };
   bool lock_within(std::chrono::milliseconds limit);
-  std::uint64_t moves() const;
 
   const int rank_;
   bool is_forked_ = false;  // then wanting_ is never 0, so that nobody takes the lock without looking here

@@ -23,6 +23,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members)
       id_(id),
       members_(members),
       plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
+      timeout_(job_->settings().timeout),
       links_(members_.size()),
       rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr) {}
 

@@ -4,6 +4,7 @@
 // group_advance.cc (calls move), group_wait.cc (a thread waits), group_failure.cc (a call fails, and all hear of it).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "runtime/members.h"
 #include "runtime/peer_answers.h"
 #include "runtime/plan_cache.h"
+#include "runtime/progress_thread.h"
 #include "runtime/request.h"
 #include "runtime/stall_detector.h"
 #include "staging/device_health.h"
@@ -43,10 +45,15 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
 
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
-  void run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
-  std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
+  void run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
+  std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
   bool test(Request& request);
-  void wait(Request& request);
+  // False where it is not over by then.
+  bool wait(Request& request, BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
+  // Once the request is over, the job's thread calls `tell`.
+  void tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell);
+  // For the calls that name no timeout of their own. Under no lock.
+  void set_timeout(std::chrono::milliseconds timeout);
 
   // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
@@ -83,7 +90,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
 
   // Under the engine's lock.
   void advance() override;
-  // Looks after the calls that the progress thread drives, for that thread waits for one at a time.
+  void abandon(Request& request) override;
+  void watch(BackoffPolicy::Clock::time_point now) override;
   void watch_driven(BackoffPolicy::Clock::time_point now) override;
   std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
@@ -95,15 +103,16 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   };
   Sides look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
   Sides look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
-  void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output, void* stream,
-             Engine::Lock& lock);
+  void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
+             const Terms& terms, Engine::Lock& lock);
   void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
+  void give_to_progress_thread(const std::shared_ptr<Request>& request, ProgressThread::Tell tell = {});
   void enqueue_staged(Request& request, Engine::Lock& lock);
   std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                 void* stream);
+                                 const Terms& terms);
   const Plan& plan_for(const CallSpec& spec, bool packed);
   void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
@@ -114,16 +123,18 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool on_device(Request& request, bool done);
   bool is_quiet(Request& request);
   void complete_current();
-  void drive(Request& request, Engine::Lock& lock);
-  void watch(BackoffPolicy::Clock::time_point now);
+  bool drive(Request& request, Engine::Lock& lock,
+             BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
+  std::chrono::milliseconds current_timeout() const;
+  std::string name_of_timeout() const;
   void watch_device();
   bool is_cut_off();
   bool run_current();
   void give_up();
   void keep_staging();
   void finish(Request& request);
-  void finish(Request& request, Engine::Lock& lock);
-  void abandon(Request& request);
+  bool finish(Request& request, Engine::Lock& lock,
+              BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
   static void order_after(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
@@ -140,6 +151,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   CallLedger ledger_;
   FailureState failure_;
   StallDetector stall_;
+  std::chrono::milliseconds timeout_;  // of the calls that name none
   std::uint32_t splits_ = 0;
   std::vector<PeerLink> links_;
   Workspace workspace_;

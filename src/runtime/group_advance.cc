@@ -104,9 +104,11 @@ void Group::finish(Request& request) {
   on_device(request, true);
   if (request.error) request.participation.reset();
   request.stage = Request::Stage::over;
-  if (std::exchange(request.driven, false)) --driven_;
+  const bool driven = std::exchange(request.driven, false);
+  if (driven) --driven_;
+  if (driven && request.error) failure_.note_unheard();
   if (request.staged != nullptr) request.staged->release();
-  if (request.sleeps) job_->engine().wake();
+  if (request.sleeps || driven) job_->engine().wake();
 }
 
 void Group::advance() {
@@ -201,7 +203,6 @@ void Group::keep_staging() {
   device_health_.abandon();
 }
 
-// An exception that nobody foresaw is on its way to this request's caller.
 void Group::abandon(Request& request) {
   abort({ErrorCode::system, -1, members_.own_name() + " was left in an unknown state by an unexpected exception"});
   on_device(request, true);

@@ -61,7 +61,7 @@ const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
 }
 
 inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                         void* stream, Engine::Lock& lock) {
+                         const Terms& terms, Engine::Lock& lock) {
   const bool packed = sides.staged();
   const Plan* const last = plans_.last_plan_for(spec, packed);
   const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
@@ -70,7 +70,8 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   request.plan = &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
-  if (packed || stream != nullptr) stage(request, sides, stream, lock);
+  request.timeout = terms.timeout;
+  if (packed || terms.stream != nullptr) stage(request, sides, terms.stream, lock);
   request.sequence = ledger_.number_next();
 }
 
@@ -154,17 +155,20 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   return sides;
 }
 
-void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
-  const Sides sides = look_at(spec, input, output, stream);
-  if (goes_ahead(sides, stream)) {
-    const auto request = start(spec, sides, input, output, stream);
-    if (stream == nullptr) return wait(*request);
-    if (request->refused) tell(*request->error);
+void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
+  const Sides sides = look_at(spec, input, output, terms.stream);
+  if (goes_ahead(sides, terms.stream)) {
+    const auto request = start(spec, sides, input, output, terms);
+    if (terms.stream == nullptr) {
+      wait(*request);
+    } else if (request->refused) {
+      tell(*request->error);
+    }
     return;
   }
   Request request;
   Engine::Lock lock(job_->engine());
-  admit(request, spec, sides, input, output, stream, lock);
+  admit(request, spec, sides, input, output, terms, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
   } else {
@@ -186,32 +190,33 @@ void Group::order_after(Request& request) {
   request.participation.reset();
 }
 
-std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
-  return start(spec, look_at(spec, input, output, stream), input, output, stream);
+std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
+  return start(spec, look_at(spec, input, output, terms.stream), input, output, terms);
 }
 
 std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                      void* stream) {
+                                      const Terms& terms) {
   auto request = std::make_shared<Request>();
   Engine::Lock lock(job_->engine());
   // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
   // enqueueing the rest of the call.
-  const bool ahead = goes_ahead(sides, stream);
-  ProgressThread* const progress = ahead ? &job_->progress_thread() : nullptr;
-  admit(*request, spec, sides, input, output, stream, lock);
+  const bool ahead = goes_ahead(sides, terms.stream);
+  const bool returns = ahead || terms.stream == nullptr;
+  const bool progresses = returns && job_->settings().progress == Progress::thread;
+  if (ahead || progresses) job_->make_progress_thread();
+  admit(*request, spec, sides, input, output, terms, lock);
   request->group = shared_from_this();
   try {
     if (ahead) request->staged->go_ahead();
     queue_.push_back(request.get());
     if (ahead) {
-      was_driven_ = request->driven = true;
-      ++driven_;
-      progress->drive(this, [this, request] { wait_untold(*request); });
+      give_to_progress_thread(request);
       enqueue_staged(*request, lock);
     }
     const FloatEnvironment environment;
     advance();
-    if (!request->refused && (ahead || stream == nullptr)) return request;
+    if (progresses && !request->driven && !request->is_over()) give_to_progress_thread(request);
+    if (!request->refused && returns) return request;
     drive(*request, lock);
     // CUDA has refused a part of the call, so its caller gets an error, even if the rest ended well.
     if (request->refused && !request->error) request->error = error_for(request.get());
@@ -223,8 +228,25 @@ std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, 
   return request;
 }
 
+void Group::give_to_progress_thread(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
+  was_driven_ = true;
+  if (!request->is_over() && !std::exchange(request->driven, true)) ++driven_;
+  job_->progress_thread().drive(*this, request, std::move(tell));
+}
+
+void Group::tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
+  const Engine::Lock lock(job_->engine());
+  job_->make_progress_thread();
+  give_to_progress_thread(request, std::move(tell));
+}
+
+void Group::set_timeout(std::chrono::milliseconds timeout) {
+  const Engine::Lock lock(job_->engine());
+  timeout_ = timeout;
+}
+
 void Group::drain() {
-  if (was_driven_ && !job_->engine().is_forked()) job_->progress_thread().drain(this);
+  if (was_driven_ && !job_->engine().is_forked()) job_->progress_thread().drain(*this);
 }
 
 bool Group::test(Request& request) {
@@ -239,10 +261,11 @@ bool Group::test(Request& request) {
   return request.is_over();
 }
 
-void Group::wait(Request& request) {
+bool Group::wait(Request& request, BackoffPolicy::Clock::time_point until) {
   Engine::Lock lock(job_->engine());
-  finish(request, lock);
+  const bool is_over = finish(request, lock, until);
   if (request.error) tell(*request.error);
+  return is_over;
 }
 
 void Group::wait_untold(Request& request) {
@@ -251,9 +274,9 @@ void Group::wait_untold(Request& request) {
   if (request.error) failure_.note_unheard();
 }
 
-void Group::finish(Request& request, Engine::Lock& lock) {
+bool Group::finish(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until) {
   try {
-    if (!request.is_over()) drive(request, lock);
+    return request.is_over() || drive(request, lock, until);
   } catch (...) {
     if (!request.is_over()) abandon(request);
     throw;

@@ -34,10 +34,10 @@ std::string seconds(BackoffPolicy::Clock::duration time) {
 // --- waiting
 // --------------------------------------------------------------------------------------------------------------
 
-void Group::drive(Request& request, Engine::Lock& lock) {
+bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until) {
   const FloatEnvironment environment;
   advance();
-  if (request.is_over()) return;
+  if (request.is_over()) return true;
   // Two threads of this rank may be at a driven one.
   const auto gives_way = [&] { return job_->engine().crowding().is_crowded() || request.driven; };
   BackoffPolicy backoff(gives_way(), job_->engine().crowding().no_yield_before());
@@ -46,7 +46,7 @@ void Group::drive(Request& request, Engine::Lock& lock) {
     advance();
     if (request.is_over() || moves() != seen) {
       if (backoff.look_back()) job_->engine().watch_processor(backoff.look());
-      if (request.is_over()) return;
+      if (request.is_over()) return true;
       seen = moves();
       backoff.reset();
       continue;
@@ -61,13 +61,15 @@ void Group::drive(Request& request, Engine::Lock& lock) {
       backoff.set_crowded(gives_way(), job_->engine().crowding().no_yield_before());
       lock.yield();
       if (request.is_over() || moves() != seen) continue;
+      if (backoff.now() >= until) return false;
     }
     switch (pause) {
       case Pause::spin: _mm_pause(); break;
       case Pause::yield: job_->engine().yield(); break;
       case Pause::sleep:
         request.sleeps = true;
-        job_->engine().sleep(lock, [&] { return request.is_over(); });
+        job_->engine().sleep(
+            lock, [&] { return request.is_over(); }, until - backoff.now());
         request.sleeps = false;
         break;
     }
@@ -85,10 +87,20 @@ void Group::finish_all(Engine::Lock& lock) {
   }
 }
 
+std::chrono::milliseconds Group::current_timeout() const {
+  return current_ != nullptr && current_->timeout.count() > 0 ? current_->timeout : timeout_;
+}
+
+std::string Group::name_of_timeout() const {
+  if (current_timeout() == job_->settings().timeout) return " (TUTTI_TIMEOUT)";
+  return current_->timeout.count() > 0 ? " (the call's timeout)" : " (the communicator's timeout)";
+}
+
 // Called now and then while somebody waits, be it by calling test() again and again.
 void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
-  if (!stall_.look(moves(), now, settings.timeout / 4)) return;
+  const auto timeout = current_timeout();
+  if (!stall_.look(moves(), now, timeout / 4)) return;
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
   if (stall_.is_lost_for(!failure_.is_well(), kGraceAfterLoss)) return fail_by_loss();
@@ -97,7 +109,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
   if (peer < 0) return;
   const std::chrono::milliseconds first =
-      std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, settings.timeout / 4});
+      std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, timeout / 4});
   if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
     job_->control().probe(members_.job_rank_of(peer), id_, current_->sequence);
     job_->transports().look_at_peers();
@@ -107,16 +119,16 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
                           local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer,
            members_.name_of(peer) + " has left without entering " + describe(current_->call())});
-  } else if (waited > settings.timeout) {
+  } else if (waited > timeout) {
     abort({ErrorCode::timeout, peer,
-           answers_.standing_of(peer, current_->call()) + " after " + seconds(waited) + " (TUTTI_TIMEOUT)"});
+           answers_.standing_of(peer, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
     job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call()) + " after " + seconds(waited));
   }
 }
 
-// Only the job's thread waits for driven calls, one after the other: so whoever drives watches all. But not those that
-// wait for a device: another group's call may keep the device busy, and be given up just now.
+// The job's thread looks after one group as whoever waits does, and whoever drives a call looks after all driven ones.
+// But not after those that wait for a device: another group's call may keep the device busy, and be given up just now.
 void Group::watch_driven(BackoffPolicy::Clock::time_point now) {
   if (driven_ > 0 && current_ != nullptr && !current_->waits_device) watch(now);
 }
@@ -130,8 +142,8 @@ void Group::watch_device() {
       if (const Error* const error = device_health_.failure_of(*current_->staged, one->device))
         return abort({error->code, rank(), error->what()});
   }
-  if (stall_.waited() > settings.timeout) {
-    abort({ErrorCode::timeout, rank(), what + " after " + seconds(stall_.waited()) + " (TUTTI_TIMEOUT)"});
+  if (stall_.waited() > current_timeout()) {
+    abort({ErrorCode::timeout, rank(), what + " after " + seconds(stall_.waited()) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
     job_->log().warn("still waiting: " + what + " after " + seconds(stall_.waited()));
   }

@@ -136,11 +136,10 @@ void Job::remove(JobMember& member) {
   notices_.remove(member);
 }
 
-ProgressThread& Job::progress_thread() try {
-  if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>();
-  return *progress_thread_;
+void Job::make_progress_thread() try {
+  if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(engine_);
 } catch (const std::system_error& error) {
-  throw Error(ErrorCode::system, std::string("no thread for calls on devices: ") + error.what());
+  throw Error(ErrorCode::system, std::string("no thread for the calls of this rank: ") + error.what());
 }
 
 }  // namespace tutti::internal

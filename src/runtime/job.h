@@ -62,8 +62,9 @@ class Job final : public ProcessJob {
   DeviceRendezvous* device_rendezvous() const {
     return sees_gpus_ && (is_threads_ || size() == 1) ? rendezvous_.get() : nullptr;
   }
-  // Made when first asked for. Under the engine's lock.
-  ProgressThread& progress_thread();
+  // Does nothing where there is one. Throws Error{system}. Under the engine's lock.
+  void make_progress_thread();
+  ProgressThread& progress_thread() { return *progress_thread_; }
 
   // --- ProcessJob
   void leave() override;

@@ -9,15 +9,21 @@
 
 namespace tutti::internal {
 
+class Request;
+
 class JobMember {
  public:
   virtual std::uint64_t id() const = 0;
 
   // Under the engine's lock.
   virtual void advance() = 0;
-  virtual std::uint64_t moves() const = 0;                                   // grows whenever a call has moved
-  virtual void watch_driven(std::chrono::steady_clock::time_point now) = 0;  // calls that the progress thread drives
-  virtual bool is_busy() const = 0;                                          // it has calls that are not over
+  virtual std::uint64_t moves() const = 0;  // grows whenever a call has moved
+  // Now and then while somebody waits for its call; likewise, but only calls that the progress thread drives.
+  virtual void watch(std::chrono::steady_clock::time_point now) = 0;
+  virtual void watch_driven(std::chrono::steady_clock::time_point now) = 0;
+  // An exception that nobody foresaw has ended what drove the call.
+  virtual void abandon(Request& request) = 0;
+  virtual bool is_busy() const = 0;  // it has calls that are not over
 
   // On the control thread. A rank of the job is lost, and why; a notice about this communicator.
   virtual void lose(int job_rank, const std::string& why) = 0;

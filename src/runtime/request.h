@@ -1,6 +1,7 @@
 // One call of a communicator, from when it is made until it is over.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,12 @@
 namespace tutti::internal {
 
 class Group;
+
+// What else a call is made with.
+struct Terms {
+  void* stream = nullptr;                // a cudaStream_t
+  std::chrono::milliseconds timeout{0};  // 0: the communicator's
+};
 
 // Under the engine's lock.
 class Request {
@@ -35,6 +42,7 @@ class Request {
 
   const Plan* plan = nullptr;
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
+  std::chrono::milliseconds timeout{0};
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::unique_ptr<StagedCall> staged;                              // where a device or a stream has a part in it

@@ -119,6 +119,8 @@ static const struct {
     {"a_lost_rank_is_told_without_a_call", a_lost_rank_is_told_without_a_call},
     {"a_forked_child_is_refused", a_forked_child_is_refused},
     {"a_finalized_communicator_is_refused", a_finalized_communicator_is_refused},
+    {"works_are_told_of", works_are_told_of},
+    {"works_time_out", works_time_out},
 };
 static const struct {
   const char* name;

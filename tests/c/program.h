@@ -57,4 +57,8 @@ void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size);
 void a_forked_child_is_refused(tutti_comm_t world, int rank, int size);
 void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size);
 
+/* works.c */
+void works_are_told_of(tutti_comm_t world, int rank, int size);
+void works_time_out(tutti_comm_t world, int rank, int size);
+
 #endif

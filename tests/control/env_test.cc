@@ -133,6 +133,7 @@ TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
       {"TUTTI_JOIN_TIMEOUT", {"0", "x"}},
       {"TUTTI_PORTS", {"0", "5-4", "1-", "-1", "a-b", "1-70000", "1-2-3"}},
       {"TUTTI_TRANSPORT", {"udp", "SHM"}},
+      {"TUTTI_PROGRESS", {"1", "THREAD", "both"}},
       {"TUTTI_DEBUG", {"1", "WARN", "all"}}};
   for (const auto& [name, values] : bad)
     for (const std::string& value : values) {
@@ -169,6 +170,9 @@ TEST(Env, GoodValuesAreTaken) {
   EXPECT_EQ(s.table, "my.table");
   EXPECT_EQ(s.log_level, LogLevel::info);
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_DEBUG", "trace"}})).log_level, LogLevel::trace);
+  EXPECT_EQ(read(kTutti).progress, Progress::caller);
+  EXPECT_EQ(read(with(kTutti, {{"TUTTI_PROGRESS", "caller"}})).progress, Progress::caller);
+  EXPECT_EQ(read(with(kTutti, {{"TUTTI_PROGRESS", "thread"}})).progress, Progress::thread);
   EXPECT_EQ(read(kTutti).log_level, LogLevel::warn);
   EXPECT_EQ(read(kTutti).table, "");
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PORTS", "7"}})).port_last, 7);

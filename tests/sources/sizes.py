@@ -47,6 +47,8 @@ LARGE = {
         "in classes",
     "src/runtime/job.h Job":
         "what the communicators of a rank share: two in three of the methods hand out a part or answer in one line",
+    "src/runtime/request.h Request":
+        "a value, one call: what it was made with, and how far it has come; half of it matters for devices only",
     "src/schedule/verify_execution.h Execution":
         "the interpreter of the verifier: a method for each kind of step and each rule, over one state; its types "
         "are nested here",
