@@ -83,6 +83,10 @@ struct CallOptions {
   /// How long the call waits for a peer or a GPU that does not come to it, once it is its turn; 0: as long as the
   /// communicator says (set_timeout()). Ranks may differ. A call that times out ends the communicator.
   std::chrono::milliseconds timeout{0};
+
+  /// Of a send and its receive, which must have the same: a number of the caller's choice, [0, 65536). It is checked
+  /// and selects nothing. Other calls do not look at it.
+  int tag = 0;
 };
 
 /// A started call. Movable. One thread at a time uses it; any thread of the process may.
@@ -294,6 +298,30 @@ class Communicator {
 
   /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
+
+  /// @name Send and receive
+  /// What one rank sends another is received in the order in which it was sent: the first send from rank a to rank b on
+  /// a communicator belongs to the first receive on b from a, the second to the second. The two must have the same
+  /// count, type and CallOptions::tag, else both get Error{mismatch}. The same two ranks may send in both directions at
+  /// once. Neither waits for the collectives of the communicator, nor they for it.
+  ///
+  /// A send blocks until `data` may be written again. It may return before the peer receives, or wait for it: do not
+  /// count on either. So two ranks that both send first and receive then may wait for each other, until they time out;
+  /// start one of the two calls instead (start_send(), start_receive()).
+  ///
+  /// Threads: one thread at a time for each direction between two ranks. Other threads may make the other calls of the
+  /// communicator meanwhile. A rank cannot send to itself: Error{unsupported}.
+  /// @{
+
+  /// Sends data[0, count) to rank `to`.
+  void send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
+  /// data[0, count) = what rank `from` has sent.
+  void receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
+  /// As send(). Returns at once. Started sends to one rank run in the order in which they were started.
+  Work start_send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
+  /// As receive(). Returns at once. Started receives from one rank run in the order in which they were started.
+  Work start_receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
+  /// @}
 
   /// @name Started calls
   /// @{

@@ -35,7 +35,7 @@ enum class Op : std::uint8_t { sum, prod, min, max, avg };
 /// run with the same call, ranks, hosts and table.
 enum class Order : std::uint8_t { canonical, any };
 
-/// What a call does.
+/// What a call does. `transfer`: a send and its receive together, of what rank 0 has to the others.
 enum class Collective : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -46,7 +46,8 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   scan,
-  exclusive_scan
+  exclusive_scan,
+  transfer
 };
 
 /// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the

@@ -9,6 +9,7 @@
 
 #include "control/env.h"
 #include "runtime/any_call.h"
+#include "runtime/call_terms.h"
 #include "runtime/group.h"
 #include "runtime/group_setup.h"
 #include "runtime/join_by_appointment.h"
@@ -19,18 +20,11 @@ namespace tutti {
 using internal::CallSpec;
 using internal::Group;
 using internal::Job;
+using internal::terms_of;
 
 namespace {
 
 constexpr std::uint64_t kWorld = 1;
-
-// 0 stands for the one that is set elsewhere.
-std::chrono::milliseconds checked(const std::string& what, std::chrono::milliseconds timeout) {
-  if (timeout.count() < 0)
-    throw Error(ErrorCode::invalid_argument,
-                what + " is " + std::to_string(timeout.count()) + " ms but should not be negative");
-  return std::min<std::chrono::milliseconds>(timeout, internal::kLongestWait);
-}
 
 std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
   std::vector<int> members(job->size());
@@ -197,7 +191,7 @@ std::optional<Error> Communicator::failure() const {
 
 void Communicator::set_timeout(std::chrono::milliseconds timeout) {
   group_->job().engine().refuse_if_forked();
-  timeout = checked("set_timeout: the timeout", timeout);
+  timeout = internal::checked_timeout("set_timeout: the timeout", timeout);
   group_->set_timeout(timeout.count() > 0 ? timeout : group_->job().settings().timeout);
 }
 
@@ -222,98 +216,99 @@ CallSpec spec(Collective collective, std::size_t count, DType dtype, Op op, int 
           .count = count};
 }
 
-internal::Terms terms(const CallOptions& options) {
-  return {.stream = options.stream, .timeout = checked("CallOptions::timeout", options.timeout)};
-}
-
 }  // namespace
 
 void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms(options));
+  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms_of(options));
 }
 void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms(options));
+  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms_of(options));
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms(options));
+  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms_of(options));
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms(options));
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms_of(options));
 }
 void Communicator::broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                              const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms(options));
+  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
 void Communicator::reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms(options));
+  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options));
 }
 void Communicator::gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms(options));
+  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
 void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                            const CallOptions& options) {
-  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms(options));
+  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
 void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
-  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms(options));
+  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options));
 }
 void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms(options));
+  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms_of(options));
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms(options));
+  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms_of(options));
 }
 
 Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms(options)));
+  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms_of(options)));
 }
 Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms(options)));
+  return Work(
+      group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms_of(options)));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms(options)));
+  return Work(
+      group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms_of(options)));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms(options)));
+  return Work(group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer,
+                            terms_of(options)));
 }
 Work Communicator::start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
   return Work(
-      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms(options)));
+      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
 }
 Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
                                 const CallOptions& options) {
-  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms(options)));
+  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options)));
 }
 Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                 const CallOptions& options) {
-  return Work(group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms(options)));
+  return Work(
+      group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
 }
 Work Communicator::start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                  const CallOptions& options) {
-  return Work(group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms(options)));
+  return Work(
+      group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
 }
 Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                               const CallOptions& options) {
-  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms(options)));
+  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options)));
 }
 Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
-  return Work(group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms(options)));
+  return Work(
+      group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms_of(options)));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms(options)));
+  return Work(group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
+                            terms_of(options)));
 }
 
 void internal::AnyCall::run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {

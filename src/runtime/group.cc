@@ -16,26 +16,64 @@ Layout layout_of(const Job& job, const Members& members) {
   return layout;
 }
 
+// So that no lane has the number of a communicator that is split off.
+constexpr std::uint64_t kLaneSalt = 0x6c616e65;
+
 }  // namespace
 
-Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members)
+Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members, std::shared_ptr<FailureState> failure,
+             std::uint64_t told_as)
     : job_(std::move(job)),
       id_(id),
+      told_as_(told_as),
       members_(members),
       plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
+      failure_(std::move(failure)),
       timeout_(job_->settings().timeout),
       links_(members_.size()),
       rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members) {
-  std::shared_ptr<Group> group(new Group(std::move(job), id, members));
+  std::shared_ptr<Group> group(new Group(std::move(job), id, members, std::make_shared<FailureState>(), id));
   Engine::Lock lock(group->job_->engine());
-  group->job_->add(*group);
-  group->job_->control().publish(id, group->ledger_.history());
+  group->begin();
   return group;
 }
 
+void Group::begin() {
+  job_->add(*this);
+  job_->control().publish(id_, ledger_.history());
+}
+
+Group& Group::lane(int from, int to) {
+  const bool sends = from == rank();
+  const int peer = sends ? to : from;
+  if (peer < 0 || peer >= size())
+    throw Error(ErrorCode::invalid_argument, std::string(sends ? "send: " : "receive: ") + "there is no rank " +
+                                                 std::to_string(peer) + "; there are " + std::to_string(size()));
+  if (peer == rank())
+    throw Error(ErrorCode::unsupported, members_.own_name() + " cannot " +
+                                            (sends ? "send to itself" : "receive from itself") + " outside a group");
+  const Engine::Lock lock(job_->engine());
+  if (const auto found = lanes_.find({from, to}); found != lanes_.end()) return *found->second;
+  const std::uint64_t way = (static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint64_t>(to);
+  std::shared_ptr<Group> lane(
+      new Group(job_, mix(mix(id_ ^ kLaneSalt) + way), Members(members_, from, to), failure_, told_as_));
+  lane->timeout_ = timeout_;
+  lanes_.emplace(std::pair(from, to), lane);
+  lane->begin();
+  return *lane;
+}
+
+std::vector<std::shared_ptr<Group>> Group::lanes() const {
+  const Engine::Lock lock(job_->engine());
+  std::vector<std::shared_ptr<Group>> lanes;
+  for (const auto& [way, lane] : lanes_) lanes.push_back(lane);
+  return lanes;
+}
+
 Group::~Group() {
+  lanes_.clear();
   Engine::Lock lock(job_->engine());
   job_->remove(*this);
   job_->control().unpublish(id_);
@@ -58,22 +96,23 @@ bool Group::finds_unclaimed() {
     if (Call::unpack(tag).sequence > ledger_.count())
       continue;  // the peer goes on without this rank: it will hear that it has left
     abort({ErrorCode::mismatch, peer,
-           "the ranks made different calls: " + members_.name_of(peer) + " called " + describe(Call::unpack(tag)) +
-               ", which " + members_.own_name() + " never did before it left"});
+           "the ranks made different calls: " + members_.name_of(peer) + " called " +
+               members_.name_of(Call::unpack(tag)) + ", which " + members_.own_name() + " never did before it left"});
     return true;
   }
   return false;
 }
 
 void Group::tell_untold() {
-  if (const auto what = failure_.take_unheard()) tell_of_untold(job_->log(), *what);
+  if (const auto what = failure_->take_unheard()) tell_of_untold(job_->log(), *what);
 }
 
 void Group::leave_at_exit() {
   if (is_busy()) {
     const Request& first = current_ != nullptr ? *current_ : *queue_.front();
-    abort({ErrorCode::aborted, rank(), members_.own_name() + "'s process exited during " + describe(first.call())});
-    failure_.note_unheard();
+    abort({ErrorCode::aborted, rank(),
+           members_.own_name() + "'s process exited during " + members_.name_of(first.call())});
+    failure_->note_unheard();
     advance();
   }
   leave();
@@ -85,9 +124,10 @@ void Group::fail_at_exit() {
 }
 
 void Group::leave(bool is_awaited) {
+  for (const auto& [way, lane] : lanes_) lane->leave(is_awaited);
   if (size() == 1 || has_failed() || is_busy() || std::exchange(has_parted_, true)) return;
   if (finds_unclaimed()) {
-    failure_.note_unheard();
+    failure_->note_unheard();
     return;
   }
   const CallAccount account = ledger_.account();
@@ -99,12 +139,18 @@ void Group::finalize() {
   {
     Engine::Lock lock(job_->engine());
     finish_all(lock);
+    for (const auto& [way, lane] : lanes_) lane->finish_all(lock);
     leave(true);
     if (has_failed()) tell(error_for(nullptr));
   }
   // A rank 0 that is silent for 3 times connect_timeout counts as lost, and then the answer comes from this process.
   const auto limit = std::max<std::chrono::milliseconds>(4 * job_->settings().connect_timeout, std::chrono::seconds(2));
-  if (const auto error = job_->notices().partings().wait(id_, limit)) throw Error(*error);
+  std::optional<Error> error = job_->notices().partings().wait(id_, limit);
+  for (const auto& lane : lanes()) {
+    const std::optional<Error> its = job_->notices().partings().wait(lane->id_, limit);
+    if (!error) error = its;
+  }
+  if (error) throw Error(*error);
 }
 
 }  // namespace tutti::internal

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,11 @@ namespace tutti::internal {
 class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
   static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members);
+  // What this rank sends to `peer`, or receives from it: a group of the two that makes transfers only, one after the
+  // other, whatever the other calls of this one do. It shares the failure of this one. Made when first asked for.
+  // Thread-safe. Throws Error{invalid_argument}.
+  Group& lane_to(int peer) { return lane(rank(), peer); }
+  Group& lane_from(int peer) { return lane(peer, rank()); }
   ~Group();
 
   std::uint64_t id() const override { return id_; }
@@ -57,13 +63,14 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
 
   // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
-  // Waits for the calls that the progress thread drives. Afterwards only the caller's threads use this group.
+  // Waits for the calls that the progress thread drives, of its lanes too. Afterwards only the caller's threads use
+  // this group.
   void drain();
 
   // Waits for all calls, then leaves. Throws the group's failure, or Error{mismatch} if another rank made other calls.
   void finalize();
-  // Tells the hub which calls this rank has made. Does so once, and not if a call has failed or is not over. Under the
-  // engine's lock.
+  // Tells the hub which calls this rank has made, of its lanes too. Does so once, and not if a call has failed or is
+  // not over. Under the engine's lock.
   void leave(bool is_awaited = false);
   // A call is not over. Under the engine's lock.
   bool is_busy() const override { return current_ != nullptr || !queue_.empty(); }
@@ -81,7 +88,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Thread-safe. fail() marks only this rank's group; abort() also tells all other ranks.
   void fail(Failure failure);
   void abort(Failure failure);
-  bool has_failed() const { return failure_.has_failed(); }
+  bool has_failed() const { return failure_->has_failed(); }
   std::optional<Error> failure() const;  // what refuse() would throw
   // On the control thread. The job has lost a rank. Messages of that rank may still be on their way, so calls that have
   // been made fail only when they no longer move. New calls fail at once.
@@ -96,7 +103,11 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::uint64_t moves() const override { return moves_ + (current_ != nullptr ? current_->operation.moves() : 0); }
 
  private:
-  Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members);
+  Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members, std::shared_ptr<FailureState> failure,
+        std::uint64_t told_as);
+  void begin();
+  Group& lane(int from, int to);
+  std::vector<std::shared_ptr<Group>> lanes() const;
   struct Sides {
     Side in, out;
     bool staged() const { return in.staged || out.staged; }
@@ -114,7 +125,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                                  const Terms& terms);
   const Plan& plan_for(const CallSpec& spec, bool packed);
-  void make_ready(const Plan& plan, std::uint32_t sequence);
+  void make_ready(const Request& request);
   void enter(Request& request);
   void enter_rendezvous(Request& request);
   bool has_met(Request& request);
@@ -144,12 +155,12 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Error error_for(const Request* request) const;
 
   const std::shared_ptr<Job> job_;
-  const std::uint64_t id_;
+  const std::uint64_t id_, told_as_;  // told_as_: the communicator that fails with this one
   const Members members_;
 
   PlanCache plans_;
   CallLedger ledger_;
-  FailureState failure_;
+  const std::shared_ptr<FailureState> failure_;  // lanes have that of their communicator
   StallDetector stall_;
   std::chrono::milliseconds timeout_;  // of the calls that name none
   std::uint32_t splits_ = 0;
@@ -162,6 +173,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool was_driven_ = false;           // the progress thread has had calls of this group
   int driven_ = 0;                    // the progress thread's calls that are not over
   const Plan* ready_plan_ = nullptr;  // its channels are open and its workspace is there
+  std::uint16_t ready_label_ = 0;     // the ledger knows that calls of that plan have it
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
@@ -173,6 +185,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   BackoffPolicy::Clock::time_point released_at_{};  // the last of what was given up
 
   PeerAnswers answers_{members_};
+  std::map<std::pair<int, int>, std::shared_ptr<Group>> lanes_;  // by who sends and who receives
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };

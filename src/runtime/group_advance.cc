@@ -21,8 +21,9 @@ Byte* behind(Byte* begin, std::size_t bytes) {
 
 }  // namespace
 
-void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
-  ledger_.begin_kind(sequence, plan.tag);
+void Group::make_ready(const Request& request) {
+  const Plan& plan = *request.plan;
+  ledger_.begin_kind(request.sequence, Call::labelled(plan.tag, request.label));
   for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
     if (part == nullptr) continue;
     workspace_.fit(*part);
@@ -34,10 +35,11 @@ void Group::make_ready(const Plan& plan, std::uint32_t sequence) {
   for (const int peer : plan.peers)
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_.job_rank_of(peer));
   ready_plan_ = &plan;
+  ready_label_ = request.label;
 }
 
 inline void Group::enter(Request& request) {
-  if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
+  if (request.plan != ready_plan_ || request.label != ready_label_) make_ready(request);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
   if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes()) enter_rendezvous(request);
@@ -106,7 +108,7 @@ void Group::finish(Request& request) {
   request.stage = Request::Stage::over;
   const bool driven = std::exchange(request.driven, false);
   if (driven) --driven_;
-  if (driven && request.error) failure_.note_unheard();
+  if (driven && request.error) failure_->note_unheard();
   if (request.staged != nullptr) request.staged->release();
   if (request.sleeps || driven) job_->engine().wake();
 }
@@ -219,7 +221,7 @@ bool Group::is_cut_off() {
   if (!cut_off_) return false;
   const auto& [closed, until] = *cut_off_;
   const int peer = members_.rank_of(closed.peer);
-  if (!failure_.is_well()) {
+  if (!failure_->is_well()) {
     fail_by_loss();
   } else if (job_->notices().has_left(closed.peer)) {
     abort({ErrorCode::peer_left, peer,

@@ -4,16 +4,18 @@
 namespace tutti::internal {
 
 void Group::fail(Failure failure) {
-  if (failure_.fail(std::move(failure))) job_->engine().ring();
+  failure.peer = members_.number_of(failure.peer);
+  if (failure_->fail(std::move(failure))) job_->engine().ring();
 }
 
 void Group::lose(int job_rank, const std::string& why) {
   const int rank = members_.rank_of(job_rank);
-  if (rank >= 0) failure_.lose({ErrorCode::peer_lost, rank, members_.name_of(rank) + " was lost: " + why});
+  if (rank >= 0)
+    failure_->lose({ErrorCode::peer_lost, members_.number_of(rank), members_.name_of(rank) + " was lost: " + why});
 }
 
 void Group::fail_by_loss() {
-  if (failure_.fail_by_loss()) job_->engine().ring();
+  if (failure_->fail_by_loss()) job_->engine().ring();
 }
 
 // No call begins any more.
@@ -23,14 +25,14 @@ void Group::refuse() {
 }
 
 void Group::tell(const Error& error) {
-  failure_.note_thrown();
+  failure_->note_thrown();
   throw Error(error);
 }
 
 void Group::abort(Failure failure) {
   if (has_failed()) return;
   // Told first: once fail() is seen this rank may leave, and its goodbye must not overtake the reason.
-  job_->control().poison(id_, failure.code, failure.message);
+  job_->control().poison(told_as_, failure.code, failure.message);
   fail(std::move(failure));
 }
 
@@ -42,10 +44,10 @@ void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
   const bool other_number = my_call.sequence != their_call.sequence;
   abort({ErrorCode::mismatch, peer,
          "the ranks made different calls: " +
-             (other_number ? members_.name_of(peer) + " called " + describe(their_call) + ", which " +
-                                 members_.own_name() + " did not; it is at " + describe(my_call) + " now"
-                           : members_.own_name() + " " + describe(my_call) + ", " + members_.name_of(peer) + " " +
-                                 describe(their_call))});
+             (other_number ? members_.name_of(peer) + " called " + members_.name_of(their_call) + ", which " +
+                                 members_.own_name() + " did not; it is at " + members_.name_of(my_call) + " now"
+                           : members_.own_name() + " " + members_.name_of(my_call) + ", " + members_.name_of(peer) +
+                                 " " + members_.name_of(their_call))});
 }
 
 void Group::on_notice(const Notice& notice) {
@@ -64,7 +66,7 @@ void Group::on_notice(const Notice& notice) {
   if (notice.has_left && !notice.entered) {
     const Call here = ledger_.history()->at(notice.sequence, mine) ? Call::unpack(mine) : Call{};
     abort({ErrorCode::peer_left, peer,
-           members_.name_of(peer) + " has left the communicator without entering " + describe(here)});
+           members_.name_of(peer) + " has left the communicator without entering " + members_.name_of(here)});
     return;
   }
   answers_.heard(peer, notice);
@@ -72,17 +74,18 @@ void Group::on_notice(const Notice& notice) {
 
 // As error_for(nullptr) says it; also a loss that no call has come by yet.
 std::optional<Error> Group::failure() const {
-  const auto why = failure_.reason();
+  const auto why = failure_->reason();
   if (!why) return std::nullopt;
   return Error(why->code, members_.own_name() + ": " + why->message, rank(), why->peer);
 }
 
 Error Group::error_for(const Request* request) const {
-  const Failure failure = *failure_.failure();
-  const std::string operation = request == nullptr ? "" : describe(request->call());
+  const Failure failure = *failure_->failure();
+  const std::string operation = request == nullptr ? "" : members_.name_of(request->call());
   std::string text = members_.own_name() + ": " + failure.message;
   if (!operation.empty() && text.find(operation) == std::string::npos) text += ", during " + operation;
-  return {failure.code, text, rank(), failure.peer, operation, request == nullptr ? -1 : request->operation.step()};
+  return {failure.code, text,      members_.number_of(rank()),
+          failure.peer, operation, request == nullptr ? -1 : request->operation.step()};
 }
 
 }  // namespace tutti::internal

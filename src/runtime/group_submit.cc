@@ -66,11 +66,12 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   const Plan* const last = plans_.last_plan_for(spec, packed);
   const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
   check_buffers(plan, input, output);
-  if (!failure_.is_well()) refuse();
+  if (!failure_->is_well()) refuse();
   request.plan = &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
   request.timeout = terms.timeout;
+  request.label = terms.label;
   if (packed || terms.stream != nullptr) stage(request, sides, terms.stream, lock);
   request.sequence = ledger_.number_next();
 }
@@ -243,10 +244,13 @@ void Group::tell_when_over(const std::shared_ptr<Request>& request, ProgressThre
 void Group::set_timeout(std::chrono::milliseconds timeout) {
   const Engine::Lock lock(job_->engine());
   timeout_ = timeout;
+  for (const auto& [way, lane] : lanes_) lane->timeout_ = timeout;
 }
 
 void Group::drain() {
-  if (was_driven_ && !job_->engine().is_forked()) job_->progress_thread().drain(*this);
+  if (job_->engine().is_forked()) return;
+  if (was_driven_) job_->progress_thread().drain(*this);
+  for (const auto& lane : lanes()) lane->drain();
 }
 
 bool Group::test(Request& request) {
@@ -271,7 +275,7 @@ bool Group::wait(Request& request, BackoffPolicy::Clock::time_point until) {
 void Group::wait_untold(Request& request) {
   Engine::Lock lock(job_->engine());
   finish(request, lock);
-  if (request.error) failure_.note_unheard();
+  if (request.error) failure_->note_unheard();
 }
 
 bool Group::finish(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until) {

@@ -103,7 +103,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   if (!stall_.look(moves(), now, timeout / 4)) return;
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
-  if (stall_.is_lost_for(!failure_.is_well(), kGraceAfterLoss)) return fail_by_loss();
+  if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
   const int missing = current_->participation == nullptr ? -1 : current_->participation->missing();
   if (current_->waits_device && missing < 0) return watch_device();
   const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
@@ -118,7 +118,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
                           local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer,
-           members_.name_of(peer) + " has left without entering " + describe(current_->call())});
+           members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (waited > timeout) {
     abort({ErrorCode::timeout, peer,
            answers_.standing_of(peer, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
@@ -135,8 +135,8 @@ void Group::watch_driven(BackoffPolicy::Clock::time_point now) {
 
 void Group::watch_device() {
   const Settings& settings = job_->settings();
-  const std::string what = "the GPU of " + members_.own_name() + " has not come to " + describe(current_->call()) +
-                           ": what it was given before is not done";
+  const std::string what = "the GPU of " + members_.own_name() + " has not come to " +
+                           members_.name_of(current_->call()) + ": what it was given before is not done";
   if (current_->staged != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
     for (const Staging::Streams* one : current_->staged->streams())
       if (const Error* const error = device_health_.failure_of(*current_->staged, one->device))

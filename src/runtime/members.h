@@ -6,12 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "types/call.h"
+
 namespace tutti::internal {
 
 class Members {
  public:
   // job_ranks[r] is the job's rank of rank r here; `rank` is this one's.
   Members(std::vector<int> job_ranks, int rank) : job_ranks_(std::move(job_ranks)), rank_(rank) {}
+  // Two ranks of another communicator: what the first sends to the second. Users know them by their numbers there.
+  Members(const Members& of, int from, int to)
+      : job_ranks_{of.job_rank_of(from), of.job_rank_of(to)}, rank_(of.rank() == from ? 0 : 1), numbers_{from, to} {}
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(job_ranks_.size()); }
@@ -22,17 +27,26 @@ class Members {
     return found == job_ranks_.end() ? -1 : static_cast<int>(found - job_ranks_.begin());
   }
 
+  // By which users know a rank; -1 stays.
+  int number_of(int rank) const { return rank < 0 || numbers_.empty() ? rank : numbers_[rank]; }
+
   // "rank 2", and where the job calls it otherwise "rank 2 (of the job: 5)".
   std::string name_of(int rank) const {
-    std::string name = "rank " + std::to_string(rank);
-    if (rank < 0 || rank >= size() || job_ranks_[rank] == rank) return name;
+    std::string name = "rank " + std::to_string(number_of(rank));
+    if (rank < 0 || rank >= size() || job_ranks_[rank] == number_of(rank)) return name;
     return name + " (of the job: " + std::to_string(job_ranks_[rank]) + ")";
   }
   std::string own_name() const { return name_of(rank_); }
 
+  // As describe(call), and of a transfer also "from rank 0 to rank 3".
+  std::string name_of(const Call& call) const {
+    return numbers_.empty() ? describe(call) : describe(call) + " from " + name_of(0) + " to " + name_of(1);
+  }
+
  private:
   std::vector<int> job_ranks_;
   int rank_;
+  std::vector<int> numbers_;  // empty: a rank's own number
 };
 
 }  // namespace tutti::internal

@@ -9,9 +9,10 @@ namespace tutti::internal {
 namespace {
 
 // "5 calls, the last of them broadcast #5 (int32 x 1, root 0)"
-std::string in_words(std::uint32_t calls, const Tag& last) {
+std::string in_words(const Members& members, std::uint32_t calls, const Tag& last) {
   if (calls == 0) return "no call";
-  return std::to_string(calls) + (calls == 1 ? " call, " : " calls, the last of them ") + describe(Call::unpack(last));
+  return std::to_string(calls) + (calls == 1 ? " call, " : " calls, the last of them ") +
+         members.name_of(Call::unpack(last));
 }
 
 }  // namespace
@@ -33,8 +34,8 @@ void Partings::heard(const Notice& verdict) {
   Parting& parting = found->second;
   if (verdict.kind == Notice::Kind::differed) {
     const Members& members = parting.members;
-    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + difference(parting, verdict), members.rank(),
-                          members.rank_of(verdict.peer));
+    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + difference(parting, verdict),
+                          members.number_of(members.rank()), members.number_of(members.rank_of(verdict.peer)));
   }
   if (parting.is_awaited) {
     parting.is_over = true;
@@ -63,8 +64,8 @@ std::string Partings::difference(const Parting& parting, const Notice& verdict) 
   const std::string other = peer < 0 ? "another rank" : parting.members.name_of(peer);
   const bool ended_alike = verdict.sequence == parting.account.calls && verdict.last == parting.account.last;
   return "the ranks made different calls: until it left, " + parting.members.own_name() + " made " +
-         in_words(parting.account.calls, parting.account.last) + "; " + other + " made " +
-         in_words(verdict.sequence, verdict.last) + (ended_alike ? "; they differ before that" : "");
+         in_words(parting.members, parting.account.calls, parting.account.last) + "; " + other + " made " +
+         in_words(parting.members, verdict.sequence, verdict.last) + (ended_alike ? "; they differ before that" : "");
 }
 
 }  // namespace tutti::internal

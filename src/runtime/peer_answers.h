@@ -26,13 +26,15 @@ class PeerAnswers {
   std::string standing_of(int peer, const Call& call) const {
     const std::lock_guard lock(mutex_);
     const auto answer = answers_.find(peer);
-    const std::string name = members_.name_of(peer), words = describe(call);
+    const std::string name = members_.name_of(peer), words = members_.name_of(call);
     if (answer == answers_.end() || answer->second.sequence != call.sequence)
       return name + " does not answer in " + words;
     if (answer->second.entered) return name + " is in " + words + " too, but what it should send has not come";
     const bool some = answer->second.last != Tag{};
     return name + " has not entered " + words + "; it " +
-           (some ? "last completed " + describe(Call::unpack(answer->second.last)) : "has completed no call yet") + ";";
+           (some ? "last completed " + members_.name_of(Call::unpack(answer->second.last))
+                 : "has completed no call yet") +
+           ";";
   }
 
  private:

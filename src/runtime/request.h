@@ -22,6 +22,7 @@ class Group;
 struct Terms {
   void* stream = nullptr;                // a cudaStream_t
   std::chrono::milliseconds timeout{0};  // 0: the communicator's
+  std::uint16_t label = 0;               // of a transfer: the user's tag
 };
 
 // Under the engine's lock.
@@ -37,11 +38,12 @@ class Request {
     over,     // done or, if there is an `error`, failed
   };
   bool is_over() const { return stage == Stage::over; }
-  Tag tag() const { return Call::numbered(plan->tag, sequence); }
+  Tag tag() const { return Call::numbered(Call::labelled(plan->tag, label), sequence); }
   Call call() const { return Call::unpack(tag()); }
 
   const Plan* plan = nullptr;
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
+  std::uint16_t label = 0;
   std::chrono::milliseconds timeout{0};
   const std::byte* input = nullptr;
   std::byte* output = nullptr;

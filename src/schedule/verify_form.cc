@@ -82,6 +82,7 @@ class FormCheck {
     switch (held) {
       case Held::own: return "the rank's own slice alone";
       case Held::at_root: return "the root's alone";
+      case Held::on_first: return "of rank 0";
       case Held::behind_first: return "of all ranks but 0";
       case Held::nothing:
       case Held::all: break;

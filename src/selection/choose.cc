@@ -47,6 +47,7 @@ std::vector<Rule> built_in_rules() {
       {scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
       {exclusive_scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
       {exclusive_scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
+      {transfer, kAnyRanks, HostCount::any, kAnyBytes, canonical, direct},
   };
 }
 

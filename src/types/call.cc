@@ -81,7 +81,9 @@ std::string in_words(const Call& call, const std::string& number) {
   if (traits.has_bytes()) add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
   if (traits.combines()) add(std::string(to_string(call.op)));
   if (traits.has_root()) add("root " + std::to_string(call.root));
-  if (call.algorithm != Algorithm::automatic) add(std::string(to_string(call.algorithm)));
+  if (call.collective == Collective::transfer && call.root != 0) add("tag " + std::to_string(call.root));
+  if (call.algorithm != Algorithm::automatic && call.collective != Collective::transfer)
+    add(std::string(to_string(call.algorithm)));
   if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
   return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");
 }

@@ -2,7 +2,7 @@
 // tags are equal exactly when the calls are, and a tag that arrives says what the peer called.
 //
 //   word 0: sequence 32 | collective 5 | dtype 5 | op 4 | order 2 | algorithm 8 | flags 8
-//   word 1: count 48 | root 16
+//   word 1: count 48 | root 16; of a transfer, which has no root, the user's tag
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,10 @@ struct Call {
   Tag pack() const;
   static Tag numbered(Tag tag, std::uint32_t sequence) {  // of a tag packed with sequence 0
     tag.word[0] |= std::uint64_t{sequence} << 32;
+    return tag;
+  }
+  static Tag labelled(Tag tag, std::uint16_t label) {  // of a tag packed with root 0
+    tag.word[1] |= label;
     return tag;
   }
   static Call unpack(const Tag& tag);

@@ -17,6 +17,7 @@ enum class Held : std::uint8_t {
   all,           // each rank: all rows
   own,           // rank r: row r, of one row a rank
   at_root,       // the root: all rows. The other ranks: none
+  on_first,      // rank 0: all rows. The other ranks: none
   behind_first,  // rank 0: none. The other ranks: all rows
 };
 
@@ -55,6 +56,7 @@ inline constexpr CollectiveTraits kCollectives[] = {
     {Collective::scatter, "scatter", Held::at_root, Held::own, Result::moved},
     {Collective::scan, "scan", Held::all, Held::all, Result::prefix},
     {Collective::exclusive_scan, "exclusive_scan", Held::all, Held::behind_first, Result::prefix_before},
+    {Collective::transfer, "transfer", Held::on_first, Held::behind_first, Result::moved},
 };
 inline constexpr std::size_t kCollectiveCount = std::size(kCollectives);
 static_assert(
@@ -95,7 +97,7 @@ struct Distribution {
   bool gives(int rank, int slice) const { return input(rank).holds(row_of(slice)); }
   bool gets(int rank, int slice) const { return output(rank).holds(row_of(slice)); }
   // Of what is moved: the rank whose input holds the row.
-  int origin(int row) const { return traits.input == Held::at_root ? root : row; }
+  int origin(int row) const { return traits.input == Held::at_root ? root : traits.input == Held::on_first ? 0 : row; }
 
  private:
   int row_of(int slice) const { return traits.has_row_per_rank() ? slice : 0; }
@@ -105,6 +107,7 @@ struct Distribution {
       case Held::all: return {0, rows()};
       case Held::own: return {rank, 1};
       case Held::at_root: return {0, rank == root ? rows() : 0};
+      case Held::on_first: return {0, rank == 0 ? rows() : 0};
       case Held::behind_first: return {0, rank > 0 ? rows() : 0};
     }
     return {};

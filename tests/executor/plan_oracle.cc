@@ -161,6 +161,7 @@ class World {
     switch (planned_.call.collective) {
       case Collective::barrier: return {};
       case Collective::broadcast: return inputs_[planned_.call.root];
+      case Collective::transfer: return rank > 0 ? inputs_[0] : std::vector<std::byte>{};
       case Collective::all_gather: return all_inputs();
       case Collective::all_reduce: return combined(0, planned_.call.count);
       case Collective::reduce_scatter: return combined(rank * planned_.call.count, planned_.call.count);

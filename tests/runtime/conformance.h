@@ -26,6 +26,10 @@ inline Work started(Communicator& world, const Shape& it, const void* in, void* 
     case Collective::scatter: return world.start_scatter(in, out, it.count, it.dtype, it.root, how);
     case Collective::scan: return world.start_scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::exclusive_scan: return world.start_exclusive_scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::transfer:
+      return AnyCall::start(
+          world, {.collective = it.collective, .dtype = it.dtype, .algorithm = how.algorithm, .count = it.count}, in,
+          out, how.stream);
     case Collective::barrier: break;
   }
   return world.start_barrier(how);
@@ -41,6 +45,7 @@ inline void blocking(Communicator& world, const Shape& it, const void* in, void*
     case Collective::scatter: return world.scatter(in, out, it.count, it.dtype, it.root, how);
     case Collective::scan: return world.scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::exclusive_scan: return world.exclusive_scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::transfer: return started(world, it, in, out, how).wait();
     case Collective::barrier: return world.barrier(how);
   }
 }

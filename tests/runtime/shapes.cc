@@ -1,5 +1,6 @@
 #include "runtime/shapes.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tutti::internal {
@@ -31,6 +32,7 @@ std::size_t input_elems(const Shape& shape, int ranks, int rank) {
     case Collective::gather: return shape.count;
     case Collective::reduce_scatter: return n * shape.count;
     case Collective::broadcast: return rank == shape.root ? shape.count : 0;
+    case Collective::transfer: return rank == 0 ? shape.count : 0;
     case Collective::scatter: return rank == shape.root ? n * shape.count : 0;
     case Collective::barrier: break;
   }
@@ -45,7 +47,8 @@ std::size_t output_elems(const Shape& shape, int ranks, int rank) {
     case Collective::reduce_scatter:
     case Collective::scan:
     case Collective::scatter: return shape.count;
-    case Collective::exclusive_scan: return rank > 0 ? shape.count : 0;
+    case Collective::exclusive_scan:
+    case Collective::transfer: return rank > 0 ? shape.count : 0;
     case Collective::all_gather: return n * shape.count;
     case Collective::reduce: return rank == shape.root ? shape.count : 0;
     case Collective::gather: return rank == shape.root ? n * shape.count : 0;
@@ -82,6 +85,7 @@ std::vector<Bytes> expected(const Shape& shape, int ranks) {
     case Collective::gather: outputs[root] = concatenated(inputs); break;
     case Collective::broadcast: outputs.assign(outputs.size(), inputs[root]); break;
     case Collective::scatter: scattered(inputs[root]); break;
+    case Collective::transfer: std::fill(outputs.begin() + 1, outputs.end(), inputs[0]); break;
     case Collective::scan:
       for (int r = 0; r < ranks; ++r)
         outputs[static_cast<std::size_t>(r)] = expected_reduction(r + 1, shape.count, shape.dtype, shape.op);
