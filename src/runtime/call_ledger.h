@@ -20,12 +20,12 @@ class CallLedger {
   std::uint32_t count() const { return count_; }  // the number of the last
 
   // Call `sequence` is of this kind, a tag with sequence 0; so are those behind it until this is called again. Before
-  // enter(sequence).
-  void begin_kind(std::uint32_t sequence, const Tag& kind) {
+  // enter(sequence). `more`: what the tag does not say of it.
+  void begin_kind(std::uint32_t sequence, const Tag& kind, std::uint64_t more = 0) {
     if (kind == kind_) return;
     kind_ = kind;
     history_->begins(sequence, kind);
-    digest_ = mix(mix(mix(digest_ + sequence) + kind.word[0]) + kind.word[1]);
+    digest_ = mix(mix(mix(digest_ + sequence) + kind.word[0]) + kind.word[1]) + more;
   }
   void enter(std::uint32_t sequence) { history_->entered(sequence); }
   void complete(std::uint32_t sequence) { history_->completed(sequence); }

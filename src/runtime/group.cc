@@ -51,14 +51,11 @@ Group& Group::lane(int from, int to) {
   if (peer < 0 || peer >= size())
     throw Error(ErrorCode::invalid_argument, std::string(sends ? "send: " : "receive: ") + "there is no rank " +
                                                  std::to_string(peer) + "; there are " + std::to_string(size()));
-  if (peer == rank())
-    throw Error(ErrorCode::unsupported, members_.own_name() + " cannot " +
-                                            (sends ? "send to itself" : "receive from itself") + " outside a group");
   const Engine::Lock lock(job_->engine());
   if (const auto found = lanes_.find({from, to}); found != lanes_.end()) return *found->second;
   const std::uint64_t way = (static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint64_t>(to);
-  std::shared_ptr<Group> lane(
-      new Group(job_, mix(mix(id_ ^ kLaneSalt) + way), Members(members_, from, to), failure_, told_as_));
+  const Members two = from == to ? Members({members_.job_rank_of(from)}, 0) : Members(members_, from, to);
+  std::shared_ptr<Group> lane(new Group(job_, mix(mix(id_ ^ kLaneSalt) + way), two, failure_, told_as_));
   lane->timeout_ = timeout_;
   lanes_.emplace(std::pair(from, to), lane);
   lane->begin();

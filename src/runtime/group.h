@@ -38,6 +38,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Thread-safe. Throws Error{invalid_argument}.
   Group& lane_to(int peer) { return lane(rank(), peer); }
   Group& lane_from(int peer) { return lane(peer, rank()); }
+  // A group of this rank alone, for what it sends to itself.
+  Group& lane_to_self() { return lane(rank(), rank()); }
   ~Group();
 
   std::uint64_t id() const override { return id_; }
@@ -46,6 +48,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   const Members& members() const { return members_; }
   Job& job() { return *job_; }
   const std::shared_ptr<Job>& shared_job() { return job_; }
+  const Engine& engine() const { return job_->engine(); }
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const {
     return plans_.choose(collective, count, dtype, order);
   }
@@ -53,9 +56,17 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
   void run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
   std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
+  // What start() does, in steps, for calls that begin together. check() throws what the call's arguments are refused
+  // with; begin() does not wait, settle() does where the call is on a stream that nobody drives.
+  void check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms);
+  void begin(const std::shared_ptr<Request>& request, const CallSpec& spec, ConstBuffer input, Buffer output,
+             const Terms& terms);
+  void settle(Request& request, const Terms& terms);
   bool test(Request& request);
   // False where it is not over by then.
   bool wait(Request& request, BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
+  // Advances the other calls of the job as eagerly as this one.
+  void wait_among_others(Request& request);
   // Once the request is over, the job's thread calls `tell`.
   void tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell);
   // For the calls that name no timeout of their own. Under no lock.
@@ -122,8 +133,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
   void give_to_progress_thread(const std::shared_ptr<Request>& request, ProgressThread::Tell tell = {});
   void enqueue_staged(Request& request, Engine::Lock& lock);
-  std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                 const Terms& terms);
+  void begin(const std::shared_ptr<Request>& request, const CallSpec& spec, const Sides& sides, ConstBuffer input,
+             Buffer output, const Terms& terms);
   const Plan& plan_for(const CallSpec& spec, bool packed);
   void make_ready(const Request& request);
   void enter(Request& request);
@@ -135,7 +146,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool is_quiet(Request& request);
   void complete_current();
   bool drive(Request& request, Engine::Lock& lock,
-             BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
+             BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max(),
+             bool among_others = false);
   std::chrono::milliseconds current_timeout() const;
   std::string name_of_timeout() const;
   void watch_device();
@@ -145,7 +157,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void keep_staging();
   void finish(Request& request);
   bool finish(Request& request, Engine::Lock& lock,
-              BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
+              BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max(),
+              bool among_others = false);
   static void order_after(Request& request);
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();

@@ -23,7 +23,8 @@ Byte* behind(Byte* begin, std::size_t bytes) {
 
 void Group::make_ready(const Request& request) {
   const Plan& plan = *request.plan;
-  ledger_.begin_kind(request.sequence, Call::labelled(plan.tag, request.label));
+  ledger_.begin_kind(request.sequence, Call::labelled(plan.tag, request.label),
+                     request.fused == nullptr ? 0 : request.fused->digest());
   for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
     if (part == nullptr) continue;
     workspace_.fit(*part);
@@ -111,6 +112,10 @@ void Group::finish(Request& request) {
   if (driven && request.error) failure_->note_unheard();
   if (request.staged != nullptr) request.staged->release();
   if (request.sleeps || driven) job_->engine().wake();
+  if (request.fused != nullptr) {
+    const auto kept = request.fused->deliver(request.error, [this](Request& part) { finish(part); });
+    request.fused.reset();
+  }
 }
 
 void Group::advance() {
@@ -207,13 +212,10 @@ void Group::keep_staging() {
 
 void Group::abandon(Request& request) {
   abort({ErrorCode::system, -1, members_.own_name() + " was left in an unknown state by an unexpected exception"});
-  on_device(request, true);
-  if (request.staged != nullptr) request.staged->release();
-  if (std::exchange(request.driven, false)) --driven_;
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
-  request.stage = Request::Stage::over;
   request.error = error_for(&request);  // for whoever else waits for it
+  finish(request);
 }
 
 // A data connection that closes is a symptom. The control plane tells the cause, within moments.

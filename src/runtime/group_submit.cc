@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuda/device.h"
+#include "runtime/call_group.h"
 #include "runtime/group.h"
 #include "types/collective.h"
 
@@ -156,10 +157,19 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   return sides;
 }
 
+void Group::check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
+  const bool packed = look_at(spec, input, output, terms.stream).staged();
+  const Engine::Lock lock(job_->engine());
+  check_buffers(plan_for(spec, packed), input, output);
+}
+
 void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
+  if (is_grouping()) return CallGroup::add(*this, spec, input, output, terms, nullptr);
   const Sides sides = look_at(spec, input, output, terms.stream);
   if (goes_ahead(sides, terms.stream)) {
-    const auto request = start(spec, sides, input, output, terms);
+    const auto request = std::make_shared<Request>();
+    begin(request, spec, sides, input, output, terms);
+    settle(*request, terms);
     if (terms.stream == nullptr) {
       wait(*request);
     } else if (request->refused) {
@@ -189,102 +199,6 @@ void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Te
 void Group::order_after(Request& request) {
   if (request.participation != nullptr) request.participation->hold(request.staged->stream());
   request.participation.reset();
-}
-
-std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
-  return start(spec, look_at(spec, input, output, terms.stream), input, output, terms);
-}
-
-std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                      const Terms& terms) {
-  auto request = std::make_shared<Request>();
-  Engine::Lock lock(job_->engine());
-  // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
-  // enqueueing the rest of the call.
-  const bool ahead = goes_ahead(sides, terms.stream);
-  const bool returns = ahead || terms.stream == nullptr;
-  const bool progresses = returns && job_->settings().progress == Progress::thread;
-  if (ahead || progresses) job_->make_progress_thread();
-  admit(*request, spec, sides, input, output, terms, lock);
-  request->group = shared_from_this();
-  try {
-    if (ahead) request->staged->go_ahead();
-    queue_.push_back(request.get());
-    if (ahead) {
-      give_to_progress_thread(request);
-      enqueue_staged(*request, lock);
-    }
-    const FloatEnvironment environment;
-    advance();
-    if (progresses && !request->driven && !request->is_over()) give_to_progress_thread(request);
-    if (!request->refused && returns) return request;
-    drive(*request, lock);
-    // CUDA has refused a part of the call, so its caller gets an error, even if the rest ended well.
-    if (request->refused && !request->error) request->error = error_for(request.get());
-  } catch (...) {
-    abandon(*request);
-    throw;
-  }
-  if (!request->error) order_after(*request);
-  return request;
-}
-
-void Group::give_to_progress_thread(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
-  was_driven_ = true;
-  if (!request->is_over() && !std::exchange(request->driven, true)) ++driven_;
-  job_->progress_thread().drive(*this, request, std::move(tell));
-}
-
-void Group::tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
-  const Engine::Lock lock(job_->engine());
-  job_->make_progress_thread();
-  give_to_progress_thread(request, std::move(tell));
-}
-
-void Group::set_timeout(std::chrono::milliseconds timeout) {
-  const Engine::Lock lock(job_->engine());
-  timeout_ = timeout;
-  for (const auto& [way, lane] : lanes_) lane->timeout_ = timeout;
-}
-
-void Group::drain() {
-  if (job_->engine().is_forked()) return;
-  if (was_driven_) job_->progress_thread().drain(*this);
-  for (const auto& lane : lanes()) lane->drain();
-}
-
-bool Group::test(Request& request) {
-  Engine::Lock lock(job_->engine());
-  if (!request.is_over()) {
-    const FloatEnvironment environment;
-    job_->engine().advance_all();
-    if (!request.is_over()) watch(BackoffPolicy::Clock::now());
-    if (has_failed()) advance();  // the request hears of it
-  }
-  if (request.error) tell(*request.error);
-  return request.is_over();
-}
-
-bool Group::wait(Request& request, BackoffPolicy::Clock::time_point until) {
-  Engine::Lock lock(job_->engine());
-  const bool is_over = finish(request, lock, until);
-  if (request.error) tell(*request.error);
-  return is_over;
-}
-
-void Group::wait_untold(Request& request) {
-  Engine::Lock lock(job_->engine());
-  finish(request, lock);
-  if (request.error) failure_->note_unheard();
-}
-
-bool Group::finish(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until) {
-  try {
-    return request.is_over() || drive(request, lock, until);
-  } catch (...) {
-    if (!request.is_over()) abandon(request);
-    throw;
-  }
 }
 
 }  // namespace tutti::internal

@@ -34,20 +34,21 @@ std::string seconds(BackoffPolicy::Clock::duration time) {
 // --- waiting
 // --------------------------------------------------------------------------------------------------------------
 
-bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until) {
+bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until, bool among_others) {
   const FloatEnvironment environment;
   advance();
   if (request.is_over()) return true;
   // Two threads of this rank may be at a driven one.
   const auto gives_way = [&] { return job_->engine().crowding().is_crowded() || request.driven; };
   BackoffPolicy backoff(gives_way(), job_->engine().crowding().no_yield_before());
-  std::uint64_t seen = moves();
+  const auto moved = [&] { return among_others ? job_->engine().moves() : moves(); };
+  std::uint64_t seen = moved();
   while (true) {
-    advance();
-    if (request.is_over() || moves() != seen) {
+    among_others ? job_->engine().advance_all() : advance();
+    if (request.is_over() || moved() != seen) {
       if (backoff.look_back()) job_->engine().watch_processor(backoff.look());
       if (request.is_over()) return true;
-      seen = moves();
+      seen = moved();
       backoff.reset();
       continue;
     }
@@ -60,7 +61,7 @@ bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::ti
       job_->engine().watch_processor(backoff.look());
       backoff.set_crowded(gives_way(), job_->engine().crowding().no_yield_before());
       lock.yield();
-      if (request.is_over() || moves() != seen) continue;
+      if (request.is_over() || moved() != seen) continue;
       if (backoff.now() >= until) return false;
     }
     switch (pause) {

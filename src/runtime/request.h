@@ -10,6 +10,7 @@
 #include "executor/device_rendezvous.h"
 #include "executor/operation.h"
 #include "executor/plan.h"
+#include "runtime/fused.h"
 #include "staging/staged_call.h"
 #include "tutti/error.h"
 #include "types/call.h"
@@ -32,6 +33,7 @@ class Request {
   // gives up its requests: those that a device has a part in become revoked, and then over; the others become over.
   enum class Stage : std::uint8_t {
     waiting,  // for the calls before it
+    grouped,  // for the end of the group of calls that it is part of (call_group.h)
     entered,  // this rank has entered the call; the input of the part may still be on its way from the device
     running,  // the operation of the part has started
     revoked,  // the call is given up, and a device may still touch its memory
@@ -57,6 +59,7 @@ class Request {
   bool sleeps = false;        // somebody sleeps until it is over
   bool driven = false;        // by the job's thread
   std::optional<Error> error;
+  std::unique_ptr<Fused> fused;  // the calls that are done together by this one
   std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
 };
 

@@ -1,6 +1,10 @@
-// Send and receive: transfers of the lane between two ranks.
+// Send and receive, which are transfers of the lane between two ranks; and groups of calls.
+#include <exception>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "runtime/call_group.h"
 #include "runtime/call_terms.h"
 #include "runtime/group.h"
 #include "tutti/communicator.h"
@@ -8,6 +12,7 @@
 namespace tutti {
 namespace {
 
+using internal::CallGroup;
 using internal::CallSpec;
 using internal::Terms;
 
@@ -33,16 +38,43 @@ Terms with_tag(const CallOptions& options) {
 }  // namespace
 
 void Communicator::send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options) {
-  group_->lane_to(to).run(transfer(count, dtype, options), data, nullptr, with_tag(options));
+  const CallSpec spec = transfer(count, dtype, options);
+  if (to == rank()) return CallGroup::send_to_self(*group_, spec, data, with_tag(options), nullptr);
+  group_->lane_to(to).run(spec, data, nullptr, with_tag(options));
 }
 void Communicator::receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options) {
-  group_->lane_from(from).run(transfer(count, dtype, options), nullptr, data, with_tag(options));
+  const CallSpec spec = transfer(count, dtype, options);
+  if (from == rank()) return CallGroup::receive_from_self(*group_, spec, data, with_tag(options), nullptr);
+  group_->lane_from(from).run(spec, nullptr, data, with_tag(options));
 }
 Work Communicator::start_send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options) {
-  return Work(group_->lane_to(to).start(transfer(count, dtype, options), data, nullptr, with_tag(options)));
+  const CallSpec spec = transfer(count, dtype, options);
+  if (to != rank()) return Work(group_->lane_to(to).start(spec, data, nullptr, with_tag(options)));
+  auto request = std::make_shared<internal::Request>();
+  CallGroup::send_to_self(*group_, spec, data, with_tag(options), request);
+  return Work(std::move(request));
 }
 Work Communicator::start_receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options) {
-  return Work(group_->lane_from(from).start(transfer(count, dtype, options), nullptr, data, with_tag(options)));
+  const CallSpec spec = transfer(count, dtype, options);
+  if (from != rank()) return Work(group_->lane_from(from).start(spec, nullptr, data, with_tag(options)));
+  auto request = std::make_shared<internal::Request>();
+  CallGroup::receive_from_self(*group_, spec, data, with_tag(options), request);
+  return Work(std::move(request));
+}
+
+// --- groups of calls
+// ------------------------------------------------------------------------------------------------------
+
+void group_start() { CallGroup::start(); }
+void group_end() { CallGroup::end(); }
+
+GroupScope::GroupScope() : exceptions_(std::uncaught_exceptions()) { CallGroup::start(); }
+GroupScope::~GroupScope() noexcept(false) {
+  if (std::uncaught_exceptions() > exceptions_) {
+    CallGroup::drop();
+  } else {
+    CallGroup::end();
+  }
 }
 
 }  // namespace tutti

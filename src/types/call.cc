@@ -82,6 +82,7 @@ std::string in_words(const Call& call, const std::string& number) {
   if (traits.combines()) add(std::string(to_string(call.op)));
   if (traits.has_root()) add("root " + std::to_string(call.root));
   if (call.collective == Collective::transfer && call.root != 0) add("tag " + std::to_string(call.root));
+  if (call.flags == kFusedCalls) add("several calls of one group");
   if (call.algorithm != Algorithm::automatic && call.collective != Collective::transfer)
     add(std::string(to_string(call.algorithm)));
   if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));

@@ -26,6 +26,9 @@ struct CallSpec {
   friend bool operator==(const CallSpec&, const CallSpec&) = default;
 };
 
+// Flags of a call that does several all-reduces of one group of calls; in the place of the root is a digest of them.
+inline constexpr std::uint8_t kFusedCalls = 3;
+
 // Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
 void check(const CallSpec& spec, int ranks);
 
@@ -36,7 +39,7 @@ struct Call {
   Op op = Op::sum;
   Order order = Order::canonical;
   Algorithm algorithm = Algorithm::automatic;
-  std::uint8_t flags = 0;  // what an internal call is for: 0 a user's, 1 split, 2 allocate
+  std::uint8_t flags = 0;  // 0: a user's call; 1: for split; 2: for allocate; kFusedCalls
   std::uint64_t count = 0;
   std::uint16_t root = 0;
 

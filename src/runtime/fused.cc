@@ -1,0 +1,47 @@
+#include "runtime/fused.h"
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/request.h"
+
+namespace tutti::internal {
+namespace {
+
+std::size_t bytes_of(const std::vector<Fused::Part>& parts) {
+  std::size_t bytes = 0;
+  for (const Fused::Part& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+Fused::Fused(std::vector<Part> parts, std::uint64_t digest)
+    : parts_(std::move(parts)), data_(std::make_unique_for_overwrite<std::byte[]>(bytes_of(parts_))), digest_(digest) {
+  std::byte* to = data_.get();
+  for (const Part& part : parts_) {
+    if (part.bytes > 0) std::memcpy(to, part.in, part.bytes);
+    to += part.bytes;
+  }
+}
+
+void Fused::begin(std::shared_ptr<Request> request) {
+  kept_ = std::move(request);
+  for (const Part& part : parts_)
+    if (part.request != nullptr) part.request->stage = Request::Stage::waiting;
+}
+
+std::shared_ptr<Request> Fused::deliver(const std::optional<Error>& error,
+                                        const std::function<void(Request&)>& finish) {
+  const std::byte* from = data_.get();
+  for (const Part& part : parts_) {
+    if (!error && part.bytes > 0) std::memcpy(part.out, from, part.bytes);
+    from += part.bytes;
+    if (part.request == nullptr) continue;
+    part.request->error = error;
+    finish(*part.request);
+  }
+  return std::move(kept_);
+}
+
+}  // namespace tutti::internal

@@ -1,0 +1,140 @@
+// A group's calls that are started: begun, given to the progress thread, asked after and waited for.
+#include <utility>
+
+#include "runtime/call_group.h"
+#include "runtime/group.h"
+
+namespace tutti::internal {
+namespace {
+
+void refuse_if_grouped(const Request& request) {
+  if (request.stage == Request::Stage::grouped)
+    throw Error(ErrorCode::invalid_argument,
+                "a call of a group is asked after before the group has ended: call group_end() first");
+}
+
+}  // namespace
+
+std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
+  auto request = std::make_shared<Request>();
+  if (is_grouping()) {
+    CallGroup::add(*this, spec, input, output, terms, request);
+    return request;
+  }
+  begin(request, spec, input, output, terms);
+  settle(*request, terms);
+  return request;
+}
+
+void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, ConstBuffer input, Buffer output,
+                  const Terms& terms) {
+  begin(request, spec, look_at(spec, input, output, terms.stream), input, output, terms);
+}
+
+void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, const Sides& sides, ConstBuffer input,
+                  Buffer output, const Terms& terms) {
+  Engine::Lock lock(job_->engine());
+  // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
+  // enqueueing the rest of the call.
+  const bool ahead = goes_ahead(sides, terms.stream);
+  const bool progresses = terms.stream == nullptr && job_->settings().progress == Progress::thread;
+  if (ahead || progresses) job_->make_progress_thread();
+  admit(*request, spec, sides, input, output, terms, lock);
+  request->stage = Request::Stage::waiting;
+  request->group = shared_from_this();
+  try {
+    if (ahead) request->staged->go_ahead();
+    queue_.push_back(request.get());
+    if (ahead) {
+      give_to_progress_thread(request);
+      enqueue_staged(*request, lock);
+    }
+    const FloatEnvironment environment;
+    advance();
+    if (progresses && !request->driven && !request->is_over()) give_to_progress_thread(request);
+  } catch (...) {
+    abandon(*request);
+    throw;
+  }
+}
+
+// A call on a stream that nobody drives is driven here.
+void Group::settle(Request& request, const Terms& terms) {
+  Engine::Lock lock(job_->engine());
+  const bool ahead = job_->goes_ahead() && request.staged != nullptr;
+  if (!request.refused && (ahead || terms.stream == nullptr)) return;
+  finish(request, lock);
+  // CUDA has refused a part of the call, so its caller gets an error, even if the rest ended well.
+  if (request.refused && !request.error) request.error = error_for(&request);
+  if (!request.error) order_after(request);
+}
+
+void Group::give_to_progress_thread(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
+  was_driven_ = true;
+  if (!request->is_over() && !std::exchange(request->driven, true)) ++driven_;
+  job_->progress_thread().drive(*this, request, std::move(tell));
+}
+
+void Group::tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
+  refuse_if_grouped(*request);
+  const Engine::Lock lock(job_->engine());
+  job_->make_progress_thread();
+  give_to_progress_thread(request, std::move(tell));
+}
+
+void Group::set_timeout(std::chrono::milliseconds timeout) {
+  const Engine::Lock lock(job_->engine());
+  timeout_ = timeout;
+  for (const auto& [way, lane] : lanes_) lane->timeout_ = timeout;
+}
+
+void Group::drain() {
+  if (job_->engine().is_forked()) return;
+  if (was_driven_) job_->progress_thread().drain(*this);
+  for (const auto& lane : lanes()) lane->drain();
+}
+
+bool Group::test(Request& request) {
+  refuse_if_grouped(request);
+  Engine::Lock lock(job_->engine());
+  if (!request.is_over()) {
+    const FloatEnvironment environment;
+    job_->engine().advance_all();
+    if (!request.is_over()) watch(BackoffPolicy::Clock::now());
+    if (has_failed()) advance();  // the request hears of it
+  }
+  if (request.error) tell(*request.error);
+  return request.is_over();
+}
+
+bool Group::wait(Request& request, BackoffPolicy::Clock::time_point until) {
+  refuse_if_grouped(request);
+  Engine::Lock lock(job_->engine());
+  const bool is_over = finish(request, lock, until);
+  if (request.error) tell(*request.error);
+  return is_over;
+}
+
+void Group::wait_among_others(Request& request) {
+  Engine::Lock lock(job_->engine());
+  finish(request, lock, BackoffPolicy::Clock::time_point::max(), true);
+  if (request.error) tell(*request.error);
+}
+
+void Group::wait_untold(Request& request) {
+  if (request.stage == Request::Stage::grouped) return;  // the group has it
+  Engine::Lock lock(job_->engine());
+  finish(request, lock);
+  if (request.error) failure_->note_unheard();
+}
+
+bool Group::finish(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until, bool among_others) {
+  try {
+    return request.is_over() || drive(request, lock, until, among_others);
+  } catch (...) {
+    if (!request.is_over()) abandon(request);
+    throw;
+  }
+}
+
+}  // namespace tutti::internal
