@@ -21,15 +21,20 @@ namespace {
 // protocol, as what is fused is.
 constexpr std::size_t kFusedAtMost = 8 << 10, kFusedTogether = 64 << 10;
 
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+// A call that is kept, or a run of small all-reduces that follow each other on a communicator.
 struct GroupedCall {
   Group* group;
   CallSpec spec;
-  ConstBuffer in;
-  Buffer out;
-  Terms terms;
-  std::shared_ptr<Request> request;  // nullptr until it begins, unless it is a started one
-  bool blocks;                       // group_end() waits for it
-  std::unique_ptr<Fused> fused;
+  ConstBuffer in = nullptr;
+  Buffer out = nullptr;
+  Terms terms{};
+  std::shared_ptr<Request> request{};  // nullptr until it begins, unless it is a started one
+  bool blocks = false;                 // group_end() waits for it
+  std::vector<Fused::Part> run{};      // of a run: its calls; spec.count is that of all of them
+  std::uint64_t digest = 0;            // likewise
+  std::unique_ptr<Fused> fused{};
 };
 
 // One side of what a rank sends to itself.
@@ -43,12 +48,12 @@ struct SelfSide {
 
 struct Calls {
   std::vector<GroupedCall> calls;
-  std::vector<SelfSide> sends, receives;  // to and from oneself
+  std::vector<std::pair<Group*, std::size_t>> last;  // of each communicator: its last call, as an index of `calls`
+  std::vector<SelfSide> sends, receives;             // to and from oneself
 };
 thread_local Calls open_calls;
 
 void mark(const std::shared_ptr<Request>& request, Group& group) {
-  if (request == nullptr) return;
   request->stage = Request::Stage::grouped;
   request->group = group.shared_from_this();
 }
@@ -59,12 +64,15 @@ void forget(const std::shared_ptr<Request>& request, const Error& error) {
   request->stage = Request::Stage::over;
 }
 
+void forget(GroupedCall& call, const Error& error) {
+  forget(call.request, error);
+  for (const Fused::Part& part : call.run) forget(part.request, error);
+  if (call.fused != nullptr)
+    static_cast<void>(call.fused->deliver(error, [](Request& part) { part.stage = Request::Stage::over; }));
+}
+
 void forget(Calls& calls, const Error& error) {
-  for (GroupedCall& call : calls.calls) {
-    forget(call.request, error);
-    if (call.fused != nullptr)
-      static_cast<void>(call.fused->deliver(error, [](Request& part) { part.stage = Request::Stage::over; }));
-  }
+  for (GroupedCall& call : calls.calls) forget(call, error);
   for (const auto* sides : {&calls.sends, &calls.receives})
     for (const SelfSide& side : *sides) forget(side.request, error);
 }
@@ -94,9 +102,7 @@ GroupedCall paired(SelfSide& send, SelfSide& receive) {
                    .in = send.data,
                    .out = receive.data,
                    .terms = receive.terms.stream != nullptr ? receive.terms : send.terms,
-                   .request = nullptr,
-                   .blocks = send.request == nullptr || receive.request == nullptr,
-                   .fused = nullptr};
+                   .blocks = send.request == nullptr || receive.request == nullptr};
   call.terms.label = 0;
   std::vector<Fused::Part> parts;
   for (SelfSide* side : {&send, &receive})
@@ -122,99 +128,60 @@ void pair_up(Calls& calls) {
 // --- what is fused
 // --------------------------------------------------------------------------------------------------------
 
-std::size_t bytes_of(const GroupedCall& call) { return call.spec.count * size_of(call.spec.dtype); }
-
 // By nothing that may differ between the ranks of a call.
-bool may_be_fused(const GroupedCall& call) {
-  const CallSpec& spec = call.spec;
-  return to_string(spec.dtype) != kNoName && spec.collective == Collective::all_reduce &&
-         spec.order == Order::canonical && spec.algorithm == Algorithm::automatic && spec.count > 0 &&
-         spec.count <= kFusedAtMost && bytes_of(call) <= kFusedAtMost && call.group->size() > 1 &&
-         !call.group->job().has_gpus();
+bool may_be_fused(Group& group, const CallSpec& spec) {
+  return spec.collective == Collective::all_reduce && spec.count > 0 && spec.count <= kFusedAtMost &&
+         spec.order == Order::canonical && spec.algorithm == Algorithm::automatic && to_string(spec.dtype) != kNoName &&
+         spec.count * size_of(spec.dtype) <= kFusedAtMost && group.size() > 1 && !group.job().has_gpus();
 }
 
-// Nothing that check() would refuse. Quicker, and without a plan of its own.
-bool is_plain(const GroupedCall& call) {
-  const auto in = reinterpret_cast<std::uintptr_t>(call.in.data), out = reinterpret_cast<std::uintptr_t>(call.out.data);
-  const std::size_t bytes = bytes_of(call);
+// Nothing that Group::check() would refuse. Quicker, and without a plan of its own.
+bool is_plain(ConstBuffer input, Buffer output, const Terms& terms, std::size_t bytes, std::size_t element_bytes) {
+  const auto in = reinterpret_cast<std::uintptr_t>(input.data), out = reinterpret_cast<std::uintptr_t>(output.data);
   const bool overlap = in != out && in < out + bytes && out < in + bytes;
-  return in != 0 && out != 0 && (in | out) % size_of(call.spec.dtype) == 0 && !overlap &&
-         call.terms.stream == nullptr && call.in.memory == MemoryKind::automatic &&
-         call.out.memory == MemoryKind::automatic;
+  return in != 0 && out != 0 && (in | out) % element_bytes == 0 && !overlap && terms.stream == nullptr &&
+         input.memory <= MemoryKind::pinned && output.memory <= MemoryKind::pinned;
+}
+static_assert(MemoryKind::automatic < MemoryKind::pinned && MemoryKind::host < MemoryKind::pinned);
+
+// Where a communicator's last call stands; made where there is none.
+std::size_t& last_of(Calls& calls, Group& group) {
+  for (auto& [known, last] : calls.last)
+    if (known == &group) return last;
+  return calls.last.emplace_back(&group, kNone).second;
 }
 
-struct Run {  // calls of one communicator, one behind the other
-  Group* group;
-  DType dtype;
-  Op op;
-  std::size_t bytes;
-  std::vector<std::size_t> calls;
-  bool takes(const GroupedCall& call) const {
-    return call.spec.dtype == dtype && call.spec.op == op && bytes + bytes_of(call) <= kFusedTogether;
+void add_to_run(Calls& calls, Group& group, const CallSpec& spec, const Fused::Part& part, const Terms& terms) {
+  std::size_t& last = last_of(calls, group);
+  GroupedCall* run = last == kNone ? nullptr : &calls.calls[last];
+  if (run == nullptr || run->run.empty() || run->spec.dtype != spec.dtype || run->spec.op != spec.op ||
+      (run->spec.count + spec.count) * (part.bytes / spec.count) > kFusedTogether) {
+    last = calls.calls.size();
+    run = &calls.calls.emplace_back(GroupedCall{.group = &group, .spec = spec, .terms = terms});
+    run->spec.count = 0;
   }
-};
-
-GroupedCall fused(std::vector<GroupedCall>& calls, const Run& run) {
-  std::vector<Fused::Part> parts;
-  parts.reserve(run.calls.size());
-  std::uint64_t digest = run.calls.size();
-  GroupedCall one{.group = run.group,
-                  .spec = calls[run.calls.front()].spec,
-                  .in = nullptr,
-                  .out = nullptr,
-                  .terms = calls[run.calls.front()].terms,
-                  .request = nullptr,
-                  .blocks = false,
-                  .fused = nullptr};
-  one.spec.count = 0;
-  for (const std::size_t i : run.calls) {
-    GroupedCall& call = calls[i];
-    digest = mix(digest + call.spec.count);
-    one.spec.count += call.spec.count;
-    one.blocks = one.blocks || call.blocks;
-    one.terms.timeout = std::max(one.terms.timeout, call.terms.timeout);
-    parts.push_back({static_cast<const std::byte*>(call.in.data), static_cast<std::byte*>(call.out.data),
-                     bytes_of(call), std::move(call.request)});
-  }
-  one.spec.flags = kFusedCalls;
-  one.terms.label = static_cast<std::uint16_t>(digest);
-  one.fused = std::make_unique<Fused>(std::move(parts), digest);
-  one.in = one.fused->data();
-  one.out = one.fused->data();
-  return one;
+  run->spec.count += spec.count;
+  run->digest = mix(run->digest + spec.count);
+  run->blocks = run->blocks || part.request == nullptr;
+  run->terms.timeout = std::max(run->terms.timeout, terms.timeout);
+  run->run.push_back(part);
 }
 
-// The calls of each communicator stay in their order.
-std::vector<GroupedCall> fuse(std::vector<GroupedCall>& calls) {
-  std::vector<Run> runs;
-  std::vector<std::size_t> run_of(calls.size(), 0);  // from 1; 0: none
-  std::vector<std::size_t> open;                     // the last run of each communicator, while it may grow
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const GroupedCall& call = calls[i];
-    const auto last = std::ranges::find(open, call.group, [&](std::size_t run) { return runs[run].group; });
-    const bool fits = may_be_fused(call);
-    if (last != open.end() && fits && runs[*last].takes(call)) {
-      runs[*last].bytes += bytes_of(call);
-      runs[*last].calls.push_back(i);
-      run_of[i] = *last + 1;
-      continue;
-    }
-    if (last != open.end()) open.erase(last);
-    if (!fits) continue;
-    open.push_back(runs.size());
-    runs.push_back({call.group, call.spec.dtype, call.spec.op, bytes_of(call), {i}});
-    run_of[i] = runs.size();
+// One call of a run is an ordinary call.
+void close_run(GroupedCall& call) {
+  if (call.run.empty()) return;
+  const std::vector<Fused::Part> parts = std::exchange(call.run, {});
+  if (parts.size() == 1) {
+    call.in = parts.front().in;
+    call.out = parts.front().out;
+    call.request = parts.front().request;
+    return;
   }
-  std::vector<GroupedCall> all;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Run* const run = run_of[i] == 0 ? nullptr : &runs[run_of[i] - 1];
-    if (run == nullptr || run->calls.size() == 1) {
-      all.push_back(std::move(calls[i]));
-    } else if (run->calls.front() == i) {
-      all.push_back(fused(calls, *run));
-    }
-  }
-  return all;
+  call.spec.flags = kFusedCalls;
+  call.terms.label = static_cast<std::uint16_t>(call.digest);
+  call.fused = std::make_unique<Fused>(parts, call.digest);
+  call.in = call.fused->data();
+  call.out = call.fused->data();
 }
 
 // --- the end
@@ -290,9 +257,25 @@ void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffe
   if (spec.flags != 0)
     throw Error(ErrorCode::invalid_argument,
                 "split() and allocate() need an answer from all ranks at once: call them outside a group of calls");
-  mark(request, group);
+  if (request != nullptr) mark(request, group);
+  Calls& calls = open_calls;
+  if (may_be_fused(group, spec)) {
+    const std::size_t element_bytes = size_of(spec.dtype), bytes = spec.count * element_bytes;
+    if (is_plain(input, output, terms, bytes, element_bytes))
+      return add_to_run(
+          calls, group, spec,
+          {static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data), bytes, std::move(request)},
+          terms);
+  }
   const bool blocks = request == nullptr;
-  open_calls.calls.push_back({&group, spec, input, output, terms, std::move(request), blocks, nullptr});
+  last_of(calls, group) = calls.calls.size();
+  calls.calls.push_back({.group = &group,
+                         .spec = spec,
+                         .in = input,
+                         .out = output,
+                         .terms = terms,
+                         .request = std::move(request),
+                         .blocks = blocks});
 }
 
 void CallGroup::send_to_self(Group& of, const CallSpec& spec, ConstBuffer data, const Terms& terms,
@@ -311,7 +294,7 @@ void CallGroup::receive_from_self(Group& of, const CallSpec& spec, Buffer data, 
                     " can send to itself, and receive from itself, only if both calls are in "
                     "one group (tutti::group_start): else one would wait for the other",
                 of.rank(), of.rank());
-  mark(request, of);
+  if (request != nullptr) mark(request, of);
   open_calls.receives.push_back({&of, spec, data, terms, std::move(request)});
 }
 
@@ -323,8 +306,8 @@ void CallGroup::end() {
   try {
     pair_up(ended);
     for (const GroupedCall& call : ended.calls)
-      if (!may_be_fused(call) || !is_plain(call)) call.group->check(call.spec, call.in, call.out, call.terms);
-    ended.calls = fuse(ended.calls);
+      if (call.run.empty()) call.group->check(call.spec, call.in, call.out, call.terms);
+    for (GroupedCall& call : ended.calls) close_run(call);
   } catch (const Error& error) {
     forget(ended, error);
     throw;
