@@ -43,10 +43,16 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
 
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
-  void run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
-  std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr);
+  void run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr,
+           const std::optional<Scalar>& scalar = {});
+  std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream = nullptr,
+                                 const std::optional<Scalar>& scalar = {});
   bool test(Request& request);
   void wait(Request& request);
+
+  // The caller's own operators: of calls that name the same number, each rank's own function.
+  std::size_t custom_operators() const { return plans_.customs(); }
+  Operator add_custom(CustomOperator custom);
 
   // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
@@ -103,13 +109,14 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
   void enqueue_staged(Request& request, Engine::Lock& lock);
   std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                 void* stream);
+                                 void* stream, const std::optional<Scalar>& scalar);
   const Plan& plan_for(const CallSpec& spec, bool packed);
   void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
   void enter_rendezvous(Request& request);
   bool has_met(Request& request);
   bool begin_part(Request& request);
+  static const std::byte* scaled(Request& request, const std::byte* input);
   void finish_all(Engine::Lock& lock);
   bool on_device(Request& request, bool done);
   bool is_quiet(Request& request);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuda/device.h"
+#include "reduce/scale.h"
 #include "runtime/group.h"
 #include "types/collective.h"
 
@@ -52,6 +53,22 @@ Side side_of(ConstBuffer buffer) {
 
 }  // namespace
 
+namespace {
+
+void check_scalar(const Call& call, const std::optional<Scalar>& scalar) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": " + why);
+  };
+  if (call.op != Op::premul_sum)
+    refuse("the operator " + std::string(to_string(call.op)) + " takes no scalar; premul_sum does");
+  if (!scalar) refuse("premul_sum needs this rank's scalar: tutti::premul_sum(scalar) makes such an operator");
+  if (!can_scale(call.dtype, *scalar))
+    refuse("the scalar of premul_sum is of type " + std::string(to_string(scalar->dtype)) + ", the elements of " +
+           std::string(to_string(call.dtype)));
+}
+
+}  // namespace
+
 const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
@@ -60,15 +77,25 @@ const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
   return plans_.plan_for(spec, packed);
 }
 
+Operator Group::add_custom(CustomOperator custom) {
+  const Engine::Lock lock(job_->engine());
+  Operator made(Op::custom);
+  made.communicator = id_;
+  made.number = static_cast<std::uint8_t>(PlanCache::kFirstCustom + plans_.customs());
+  plans_.add(std::move(custom));
+  return made;
+}
+
 inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                          void* stream, Engine::Lock& lock) {
   const bool packed = sides.staged();
   const Plan* const last = plans_.last_plan_for(spec, packed);
   const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
   check_buffers(plan, input, output);
+  if (plan.call.op == Op::premul_sum || request.input.scalar) check_scalar(plan.call, request.input.scalar);
   if (!failure_.is_well()) refuse();
   request.plan = &plan;
-  request.input = static_cast<const std::byte*>(input.data);
+  request.input.data = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
   if (packed || stream != nullptr) stage(request, sides, stream, lock);
   request.sequence = ledger_.number_next();
@@ -78,6 +105,9 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
 // the engine.
 void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
+  if (sides.staged() && plan.call.op == Op::custom)
+    throw Error(ErrorCode::unsupported, std::string(to_string(plan.call.collective)) +
+                                            ": a custom operator combines host memory only, not device memory");
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
     std::unique_ptr<Staging> made;
@@ -154,15 +184,17 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   return sides;
 }
 
-void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
+void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream,
+                const std::optional<Scalar>& scalar) {
   const Sides sides = look_at(spec, input, output, stream);
   if (goes_ahead(sides, stream)) {
-    const auto request = start(spec, sides, input, output, stream);
+    const auto request = start(spec, sides, input, output, stream, scalar);
     if (stream == nullptr) return wait(*request);
     if (request->refused) tell(*request->error);
     return;
   }
   Request request;
+  request.input.scalar = scalar;
   Engine::Lock lock(job_->engine());
   admit(request, spec, sides, input, output, stream, lock);
   if (current_ == nullptr && queue_.empty()) {
@@ -186,13 +218,15 @@ void Group::order_after(Request& request) {
   request.participation.reset();
 }
 
-std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) {
-  return start(spec, look_at(spec, input, output, stream), input, output, stream);
+std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream,
+                                      const std::optional<Scalar>& scalar) {
+  return start(spec, look_at(spec, input, output, stream), input, output, stream, scalar);
 }
 
 std::shared_ptr<Request> Group::start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
-                                      void* stream) {
+                                      void* stream, const std::optional<Scalar>& scalar) {
   auto request = std::make_shared<Request>();
+  request->input.scalar = scalar;
   Engine::Lock lock(job_->engine());
   // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
   // enqueueing the rest of the call.

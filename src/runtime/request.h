@@ -11,11 +11,19 @@
 #include "executor/plan.h"
 #include "staging/staged_call.h"
 #include "tutti/error.h"
+#include "tutti/operator.h"
 #include "types/call.h"
 
 namespace tutti::internal {
 
 class Group;
+
+// What a rank brings.
+struct RequestInput {
+  const std::byte* data = nullptr;
+  std::optional<Scalar> scalar;           // of premul_sum: what the data is multiplied by
+  std::unique_ptr<std::byte[]> products;  // where these lie if they have no other place
+};
 
 // Under the engine's lock.
 class Request {
@@ -35,7 +43,7 @@ class Request {
 
   const Plan* plan = nullptr;
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
-  const std::byte* input = nullptr;
+  RequestInput input;
   std::byte* output = nullptr;
   std::unique_ptr<StagedCall> staged;                              // where a device or a stream has a part in it
   std::unique_ptr<DeviceRendezvous::Participation> participation;  // while it is not known to be done by messages
