@@ -25,16 +25,19 @@ static_assert(kDTypes[TUTTI_FLOAT64] == DType::float64 && kDTypes[TUTTI_BFLOAT16
 static_assert(kDTypes[TUTTI_FLOAT8_E4M3] == DType::float8_e4m3 && kDTypes[TUTTI_FLOAT8_E5M2] == DType::float8_e5m2);
 static_assert(kOps[TUTTI_SUM] == Op::sum && kOps[TUTTI_PROD] == Op::prod && kOps[TUTTI_AVG] == Op::avg);
 static_assert(kOps[TUTTI_MAX] == Op::max && kOps[TUTTI_MIN] == Op::min);
-static_assert(kOwnDTypes[TUTTI_BOOL - TUTTI_BOOL] == DType::boolean && kOwnOps[TUTTI_BAND - TUTTI_BAND] == Op::band);
-static_assert(kOwnOps[TUTTI_BOR - TUTTI_BAND] == Op::bor && kOwnOps[TUTTI_BXOR - TUTTI_BAND] == Op::bxor);
 
 // The enumerator of a number: of NCCL's from 0 on, of ours from first_own on. Null: there is none.
 template <class Enum, std::size_t n, std::size_t own>
-const Enum* find(const Enum (&nccls)[n], const Enum (&ours)[own], int first_own, int number) {
+constexpr const Enum* find(const Enum (&nccls)[n], const Enum (&ours)[own], int first_own, int number) {
   if (static_cast<unsigned>(number) < n) return &nccls[number];
   const auto place = static_cast<unsigned>(number) - static_cast<unsigned>(first_own);
   return place < own ? &ours[place] : nullptr;
 }
+
+static_assert(*find(kDTypes, kOwnDTypes, TUTTI_BOOL, TUTTI_BOOL) == DType::boolean);
+static_assert(*find(kOps, kOwnOps, TUTTI_BAND, TUTTI_BAND) == Op::band);
+static_assert(*find(kOps, kOwnOps, TUTTI_BAND, TUTTI_BOR) == Op::bor);
+static_assert(*find(kOps, kOwnOps, TUTTI_BAND, TUTTI_BXOR) == Op::bxor);
 
 constexpr tutti_op_t kFirstMade = 1000;
 

@@ -83,8 +83,10 @@ TEST_P(Float8s, EveryRoundingAgreesWithTheDefinition) {
 TEST_P(Float8s, NumbersThatAreNotTooLargeAgreeWithTheDefinition) {
   std::vector<float> in;
   const auto largest = static_cast<float>(value_of(format_, format_.has_infinity ? 0x7b : 0x7e));
-  for (std::uint32_t bits = 0; bits <= std::bit_cast<std::uint32_t>(largest); bits += 4099)
-    for (const std::uint32_t sign : {0u, 0x80000000u}) in.push_back(std::bit_cast<float>(bits | sign));
+  // Every tie, and what is beside it on either side.
+  for (std::uint32_t bits = 0x8000; bits < std::bit_cast<std::uint32_t>(largest); bits += 0x8000)
+    for (const std::uint32_t near : {bits - 1, bits, bits + 1})
+      for (const std::uint32_t sign : {0u, 0x80000000u}) in.push_back(std::bit_cast<float>(near | sign));
   std::vector<std::uint8_t> expected, got(in.size());
   for (const float value : in) expected.push_back(static_cast<std::uint8_t>(bits_of_nearest(format_, value)));
   const ReduceSource source{bytes_of(in), 0, true};
