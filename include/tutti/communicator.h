@@ -14,6 +14,7 @@
 #include <string>
 
 #include "tutti/error.h"
+#include "tutti/operator.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
 #include "tutti/types.h"
@@ -301,11 +302,12 @@ class Communicator {
   int size() const;  ///< how many ranks there are
 
   /// out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
-  void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                  const CallOptions& options = {});
 
   /// out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count). `in` holds
   /// size() * count elements. In place: out == in + rank() * count.
-  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                       const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r. `out` holds size() * count elements.
@@ -320,7 +322,7 @@ class Communicator {
 
   /// out[0, count) on rank `root` = the reduction over all ranks of in[0, count), with the same bits for every root as
   /// all_reduce gives. Other ranks' `out` is not looked at. In place, on the root: out == in.
-  void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+  void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
               const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on rank `root` = in[0, count) of rank r. Its `out` holds size() * count elements;
@@ -333,11 +335,12 @@ class Communicator {
 
   /// out[0, count) on rank r = the reduction over the ranks [0, r + 1) of in[0, count): what all_reduce would give
   /// these ranks alone. Op::avg divides by r + 1. In place: out == in.
-  void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+            const CallOptions& options = {});
 
   /// out[0, count) on rank r > 0 = the reduction over the ranks [0, r) of in[0, count). Op::avg divides by r. The `out`
   /// of rank 0 is not looked at. In place: out == in; rank 0 then keeps its input.
-  void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                       const CallOptions& options = {});
 
   /// Returns once every rank has entered it.
@@ -373,22 +376,23 @@ class Communicator {
   /// The same calls; these return at once. The started calls of one communicator run in the order in which they were
   /// started. They advance inside test() and wait() of any Work, and inside any blocking call of this rank's job. Calls
   /// of device memory also advance by themselves.
-  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                         const CallOptions& options = {});
-  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                             const CallOptions& options = {});
   Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
   Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
   Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                        const CallOptions& options = {});
-  Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+  Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
                     const CallOptions& options = {});
   Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                     const CallOptions& options = {});
   Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                      const CallOptions& options = {});
-  Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
-  Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                  const CallOptions& options = {});
+  Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                             const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
   /// @}
@@ -398,7 +402,7 @@ class Communicator {
 
   /// values[0, size) on every rank.
   template <class T>
-  void all_reduce(std::span<T> values, Op op, const CallOptions& options = {}) {
+  void all_reduce(std::span<T> values, const Operator& op, const CallOptions& options = {}) {
     all_reduce(values.data(), values.data(), values.size(), dtype_of<T>, op, options);
   }
   template <class T>
@@ -413,6 +417,19 @@ class Communicator {
   /// A rank has one channel for each communicator and peer that a call has talked to. Over shared memory it can have
   /// 4096 channels at a time, and 32,000 in the life of the job. A call that needs more fails with Error{system}.
   Communicator split(int color, int key = 0);
+
+  /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.
+  ///
+  /// The function is called along the tree of the canonical order, so it need be neither commutative nor associative:
+  /// the same function gives the same bits with every algorithm. (CallOptions::order allows others.) The first inputs
+  /// of the tree reach it as the ranks gave them; of Order::canonical nothing else happens to elements, but that 16-bit
+  /// and 8-bit floats are converted to float before it, and rounded after the last combination.
+  ///
+  /// `name` has 1 to 63 bytes. If two ranks pass different names, every rank throws Error{mismatch}, and the
+  /// communicator stays usable. Each rank passes its own function; functions must do the same. It lives as long as the
+  /// communicator. A communicator has at most 200. A call with device memory, or on another communicator, throws
+  /// Error{unsupported} or Error{invalid_argument}, and is not made. Blocks.
+  Operator make_operator(const std::string& name, CombineFunction function);
 
   /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
   /// result directly. Its start is aligned to 4096.

@@ -73,33 +73,48 @@ typedef enum tutti_error_code {
   TUTTI_ERROR_INTERNAL = 11,         ///< a mistake of the library
 } tutti_error_code_t;
 
-/// The type of an element. The numbers are NCCL's.
+/// The type of an element. The numbers below 100 are NCCL's; NCCL has none from 100 on.
 enum tutti_dtype {
-  TUTTI_INT8 = 0,      ///< int8_t
-  TUTTI_UINT8 = 1,     ///< uint8_t
-  TUTTI_INT32 = 2,     ///< int32_t
-  TUTTI_UINT32 = 3,    ///< uint32_t
-  TUTTI_INT64 = 4,     ///< int64_t
-  TUTTI_UINT64 = 5,    ///< uint64_t
-  TUTTI_FLOAT16 = 6,   ///< IEEE 754 binary16; reductions accumulate it in float
-  TUTTI_FLOAT32 = 7,   ///< float
-  TUTTI_FLOAT64 = 8,   ///< double
-  TUTTI_BFLOAT16 = 9,  ///< the upper half of a float; reductions accumulate it in float
+  TUTTI_INT8 = 0,          ///< int8_t
+  TUTTI_UINT8 = 1,         ///< uint8_t
+  TUTTI_INT32 = 2,         ///< int32_t
+  TUTTI_UINT32 = 3,        ///< uint32_t
+  TUTTI_INT64 = 4,         ///< int64_t
+  TUTTI_UINT64 = 5,        ///< uint64_t
+  TUTTI_FLOAT16 = 6,       ///< IEEE 754 binary16; reductions accumulate it in float
+  TUTTI_FLOAT32 = 7,       ///< float
+  TUTTI_FLOAT64 = 8,       ///< double
+  TUTTI_BFLOAT16 = 9,      ///< the upper half of a float; reductions accumulate it in float
+  TUTTI_FLOAT8_E4M3 = 10,  ///< tutti::float8_e4m3; reductions accumulate it in float
+  TUTTI_FLOAT8_E5M2 = 11,  ///< tutti::float8_e5m2; reductions accumulate it in float
+  TUTTI_BOOL = 100,        ///< _Bool: one byte; 0 is false
 };
 /// One of enum tutti_dtype. A wrong number is refused.
 typedef int tutti_dtype_t;
 
-/// How elements are combined. The numbers are NCCL's. tutti::Op in tutti/types.h says what each does with NaN, with
-/// overflow, and with integers that do not divide.
+/// How elements are combined. The numbers below 100 are NCCL's; NCCL has no others. tutti::Op in tutti/types.h says
+/// what each does with NaN, with overflow, with integers that do not divide, and with TUTTI_BOOL. An operator that the
+/// type does not have is refused with TUTTI_INVALID_ARGUMENT: TUTTI_BAND, TUTTI_BOR and TUTTI_BXOR of floating-point
+/// types, and TUTTI_AVG of TUTTI_BOOL.
 enum tutti_op {
-  TUTTI_SUM = 0,   ///< their sum; integers wrap around
-  TUTTI_PROD = 1,  ///< their product; integers wrap around
-  TUTTI_MAX = 2,   ///< the largest
-  TUTTI_MIN = 3,   ///< the smallest
-  TUTTI_AVG = 4,   ///< the sum divided by the number of ranks
+  TUTTI_SUM = 0,     ///< their sum; integers wrap around
+  TUTTI_PROD = 1,    ///< their product; integers wrap around
+  TUTTI_MAX = 2,     ///< the largest
+  TUTTI_MIN = 3,     ///< the smallest
+  TUTTI_AVG = 4,     ///< the sum divided by the number of ranks
+  TUTTI_BAND = 100,  ///< the bits that all have
+  TUTTI_BOR = 101,   ///< the bits that any has
+  TUTTI_BXOR = 102,  ///< the bits that an odd number of ranks has
 };
-/// One of enum tutti_op. A wrong number is refused.
+/// One of enum tutti_op, or what tutti_op_create_premul_sum() or tutti_op_create_custom() has made. A wrong number is
+/// refused.
 typedef int tutti_op_t;
+
+/// Where a scalar lies. The numbers are NCCL's.
+typedef enum tutti_scalar_residence {
+  TUTTI_SCALAR_DEVICE = 0,          ///< not supported
+  TUTTI_SCALAR_HOST_IMMEDIATE = 1,  ///< in host memory; it is read at once
+} tutti_scalar_residence_t;
 
 /// @name What has gone wrong
 /// @{
@@ -295,6 +310,28 @@ tutti_result_t tutti_memory_free(tutti_memory_t memory);
 /// before the call is made: the communicator stays usable. Every other error is final: output buffers are unspecified,
 /// and every later call gives the same error.
 /// @{
+
+/// *op = a sum before which this rank multiplies its elements by *scalar, which is of type `dtype`, as the elements are
+/// (or a float, if they are 16-bit or 8-bit floats). tutti::premul_sum() in tutti/operator.h says how the product is
+/// rounded. All ranks must use such an operator in a call; their scalars may differ. For calls on `comm` only. Not
+/// collective. Does not block. `residence` must be TUTTI_SCALAR_HOST_IMMEDIATE, else the error is
+/// TUTTI_ERROR_UNSUPPORTED.
+tutti_result_t tutti_op_create_premul_sum(tutti_op_t* op, const void* scalar, tutti_dtype_t dtype,
+                                          tutti_scalar_residence_t residence, tutti_comm_t comm);
+/// out[i] = left[i] combined with right[i], for i in [0, count). tutti::CombineFunction in tutti/operator.h says what
+/// the elements are, which memory may be the same, and which threads call it. It must not call the library.
+typedef void (*tutti_combine_function)(void* user, const void* left, const void* right, void* out, size_t count);
+
+/// *op = an operator of the caller's own function, for calls on `comm` with host memory. `user` is passed to the
+/// function. Collective: every rank passes the same name of 1 to 63 bytes, else every rank gets TUTTI_ERROR_MISMATCH,
+/// and the communicator stays usable. A communicator has at most 200 in its life. Communicator::make_operator() in
+/// tutti/communicator.h says the rest. Blocks.
+tutti_result_t tutti_op_create_custom(tutti_op_t* op, const char* name, tutti_combine_function combine, void* user,
+                                      tutti_comm_t comm);
+
+/// Frees an operator that was made for `comm`. Calls that were started with it go on. Operators that are not destroyed
+/// go with the communicator.
+tutti_result_t tutti_op_destroy(tutti_op_t op, tutti_comm_t comm);
 
 /// recvbuff[0, count) on every rank = the reduction over all ranks of sendbuff[0, count). In place: recvbuff ==
 /// sendbuff.

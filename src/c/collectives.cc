@@ -1,7 +1,6 @@
 // The collectives, blocking and started. On the way to success nothing is allocated and no text is made.
-#include <cstdint>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "c/handles.h"
@@ -13,18 +12,6 @@ using namespace tutti;
 using namespace tutti::internal::c_api;
 using internal::AnyCall;
 using internal::CallSpec;
-
-constexpr DType kDTypes[] = {DType::int8,   DType::uint8,   DType::int32,   DType::uint32,  DType::int64,
-                             DType::uint64, DType::float16, DType::float32, DType::float64, DType::bfloat16};
-constexpr Op kOps[] = {Op::sum, Op::prod, Op::max, Op::min, Op::avg};
-static_assert(std::size(kDTypes) == TUTTI_BFLOAT16 + 1 && std::size(kOps) == TUTTI_AVG + 1);
-static_assert(kDTypes[TUTTI_INT8] == DType::int8 && kDTypes[TUTTI_UINT8] == DType::uint8);
-static_assert(kDTypes[TUTTI_INT32] == DType::int32 && kDTypes[TUTTI_UINT32] == DType::uint32);
-static_assert(kDTypes[TUTTI_INT64] == DType::int64 && kDTypes[TUTTI_UINT64] == DType::uint64);
-static_assert(kDTypes[TUTTI_FLOAT16] == DType::float16 && kDTypes[TUTTI_FLOAT32] == DType::float32);
-static_assert(kDTypes[TUTTI_FLOAT64] == DType::float64 && kDTypes[TUTTI_BFLOAT16] == DType::bfloat16);
-static_assert(kOps[TUTTI_SUM] == Op::sum && kOps[TUTTI_PROD] == Op::prod && kOps[TUTTI_AVG] == Op::avg);
-static_assert(kOps[TUTTI_MAX] == Op::max && kOps[TUTTI_MIN] == Op::min);
 
 [[noreturn]] void refuse_number(Collective collective, const char* what, int number, const char* expected) {
   refuse(ErrorCode::invalid_argument, std::string(to_string(collective)) + ": " + what + " is " +
@@ -42,23 +29,34 @@ struct CCall {
   int root = 0;
 };
 
-inline CallSpec spec_of(const CCall& call, Order order) {
-  if (static_cast<unsigned>(call.dtype) >= std::size(kDTypes))
-    refuse_number(call.collective, "dtype", call.dtype, "one of enum tutti_dtype, 0 to 9");
-  if (static_cast<unsigned>(call.op) >= std::size(kOps))
-    refuse_number(call.collective, "op", call.op, "one of enum tutti_op, 0 to 4");
-  return {.collective = call.collective,
-          .dtype = kDTypes[call.dtype],
-          .op = kOps[call.op],
-          .order = order,
-          .root = call.root,
-          .count = call.count};
+// What a call of the C++ library takes.
+struct Described {
+  CallSpec spec;
+  std::optional<Scalar> scalar;
+};
+
+inline Described describe(const CCall& call, const tutti_comm& comm) {
+  const DType* const dtype = dtype_of_number(call.dtype);
+  if (dtype == nullptr) refuse_number(call.collective, "dtype", call.dtype, "one of enum tutti_dtype");
+  const std::optional<Operator> op = operator_of_number(comm, call.op);
+  if (!op)
+    refuse_number(call.collective, "op", call.op,
+                  "one of enum tutti_op, or an operator that was made for this communicator and not destroyed");
+  return {{.collective = call.collective,
+           .dtype = *dtype,
+           .op = op->op,
+           .order = comm.order,
+           .flags = op->number,
+           .root = call.root,
+           .count = call.count},
+          op->scalar};
 }
 
 inline tutti_result_t run(const char* function, tutti_comm_t comm, const CCall& call, void* stream) {
   return guarded([&] {
     tutti_comm& on = in_use(function, comm);
-    AnyCall::run(on.world, spec_of(call, on.order), call.sendbuff, call.recvbuff, stream);
+    const Described what = describe(call, on);
+    AnyCall::run(on.world, what.spec, call.sendbuff, call.recvbuff, stream, what.scalar);
   });
 }
 
@@ -68,7 +66,8 @@ tutti_result_t start(const char* function, tutti_comm_t comm, const CCall& call,
     made = nullptr;
     tutti_comm& on = in_use(function, comm);
     auto started = std::make_unique<tutti_work>();  // first: a call that was made must have an owner
-    started->work = AnyCall::start(on.world, spec_of(call, on.order), call.sendbuff, call.recvbuff, stream);
+    const Described what = describe(call, on);
+    started->work = AnyCall::start(on.world, what.spec, call.sendbuff, call.recvbuff, stream, what.scalar);
     made = started.release();
   });
 }

@@ -1,8 +1,10 @@
 // What the handles of tutti/tutti.h are, and how every function there ends.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tutti/communicator.h"
 #include "tutti/tutti.h"
@@ -11,7 +13,8 @@ struct tutti_comm {
   tutti::Communicator world;
   tutti::Order order = tutti::Order::canonical;  // of all its calls
   int rank = 0, size = 1;
-  bool is_over = false;  // finalized
+  bool is_over = false;                                        // finalized
+  std::vector<std::optional<tutti::Operator>> operators = {};  // made for it, by number; nothing: destroyed
 };
 struct tutti_work {
   tutti::Work work;
@@ -53,6 +56,10 @@ tutti_result_t guarded(const Body& body) noexcept {
     return note_exception();
   }
 }
+
+// The numbers of tutti/tutti.h. Null: it is none. Operators that were made are those of a communicator.
+const DType* dtype_of_number(tutti_dtype_t number);
+std::optional<Operator> operator_of_number(const tutti_comm& comm, tutti_op_t number);
 
 // NCCL's numbers. static_cast<Enum> of a number that is none of them gives no enumerator.
 tutti_result_t result_of(ErrorCode code);

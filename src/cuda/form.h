@@ -2,18 +2,21 @@
 #pragma once
 
 #include "cuda/cell.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::cuda {
 
-// How elements lie in cells. 16-bit floats that meet partial results (mixed) go four at a time: 8 bytes of elements
-// beside 16 bytes of float32.
+// How elements lie in cells. 16-bit and 8-bit floats that meet partial results (mixed) go four at a time: 8 or 4 bytes
+// of elements beside 16 bytes of float32. Of 8-bit floats alone a cell has 8: as float32 they take the registers of 8
+// 16-bit floats, and of more there is no room.
 template <class T_, Op op_, bool kMixed_ = false>
 struct Form {
   using T = T_;
   using A = AccumulationOf<T>;
   static constexpr Op op = op_;
   static constexpr bool kMixed = kMixed_;
-  static constexpr int kBytes = kMixed ? 8 : 16;  // of a cell of elements; a cell of partial results has 16
+  // Of a cell of elements; a cell of partial results has 16.
+  static constexpr int kBytes = kMixed ? 4 * sizeof(T) : Float8<T> ? 8 : 16;
   static constexpr int kElements = kBytes / sizeof(T);
   static constexpr int kPlanes = kElements * sizeof(A) / 16;
 };
@@ -48,6 +51,15 @@ auto with_integer_form(bool is_signed, Op op, const Body& body) {
   }
 }
 
+template <class T, class Body>
+auto with_bits_form(Op op, const Body& body) {
+  switch (op) {
+    case Op::band: return body.template operator()<Form<T, Op::band>>();
+    case Op::bor: return body.template operator()<Form<T, Op::bor>>();
+    default: return body.template operator()<Form<T, Op::bxor>>();
+  }
+}
+
 // The elements of a cell in the accumulation type.
 template <class F>
 struct Values {
@@ -65,21 +77,41 @@ TUTTI_HOST_DEVICE constexpr void put_value(Values<F>& values, int i, typename F:
   put_element(values.plane[i / kPerPlane], i % kPerPlane, value);
 }
 
+// Of four booleans: 1 in each byte that is not 0.
+TUTTI_HOST_DEVICE constexpr std::uint32_t ones_where_set(std::uint32_t bytes) {
+  const std::uint32_t low = (bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu;  // bit 7 of a byte: one of its lower bits is set
+  return (low | bytes) >> 7 & 0x01010101u;
+}
+
 template <class F>
 TUTTI_HOST_DEVICE constexpr Values<F> widened(const Cell& cell, bool partial) {
-  if constexpr (HalfFloat<typename F::T>) {
+  if constexpr (NarrowFloat<typename F::T>) {
     if (F::kMixed && partial) return {{cell}};
     Values<F> values{};
     TUTTI_UNROLL
     for (int i = 0; i < F::kElements; ++i) put_value<F>(values, i, widen(element_of<typename F::T>(cell, i)));
     return values;
+  } else if constexpr (std::same_as<typename F::T, boolean>) {
+    Cell ones{};
+    TUTTI_UNROLL
+    for (int i = 0; i < 4; ++i) ones.word[i] = ones_where_set(cell.word[i]);
+    return {{ones}};
   } else {
     return {{cell}};
   }
 }
 
+template <Op op>
+TUTTI_HOST_DEVICE constexpr Cell combined_bits(const Cell& a, const Cell& b) {
+  Cell result{};
+  TUTTI_UNROLL
+  for (int i = 0; i < 4; ++i) result.word[i] = combine<op>(a.word[i], b.word[i]);
+  return result;
+}
+
 template <class F>
 TUTTI_HOST_DEVICE constexpr Values<F> combined(const Values<F>& a, const Values<F>& b) {
+  if constexpr (combines_bits(F::op)) return {{combined_bits<F::op>(a.plane[0], b.plane[0])}};
   Values<F> result{};
   TUTTI_UNROLL
   for (int i = 0; i < F::kElements; ++i) put_value<F>(result, i, combine<F::op>(value_of<F>(a, i), value_of<F>(b, i)));

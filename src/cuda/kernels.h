@@ -14,8 +14,11 @@ const void* float32_kernel(const KernelName& name);
 const void* float64_kernel(const KernelName& name);
 const void* float16_kernel(const KernelName& name);
 const void* bfloat16_kernel(const KernelName& name);
+const void* float8_e4m3_kernel(const KernelName& name);
+const void* float8_e5m2_kernel(const KernelName& name);
 const void* int8_kernel(const KernelName& name);  // and uint8; so the next two
 const void* int32_kernel(const KernelName& name);
 const void* int64_kernel(const KernelName& name);
+const void* bits_kernel(const KernelName& name);  // band, bor, bxor: of uint8, which stands for any bytes, and boolean
 
 }  // namespace tutti::internal::cuda

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tutti/error.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::cuda {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr std::uint8_t kSizes[] = {8, 7, 6, 5, 4, 3, 2};
 
 static_assert(kMaxSources == ManyTask::kSources && kMaxTargets == ManyTask::kTargets);
-
-bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
 std::size_t element_bytes(DType dtype, bool partial) { return partial ? accumulation_size_of(dtype) : size_of(dtype); }
 
@@ -35,6 +34,7 @@ void check_aligned(const char* what, std::size_t i, const void* data, std::size_
 }
 
 void check_call(const ReduceSpec& spec, std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets) {
+  check_combines("reduce", spec.dtype, spec.op);
   if (spec.finish && spec.op == Op::avg && spec.leaves == 0)
     throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   check_limit("sources", sources.size(), kMaxSources);
@@ -49,7 +49,7 @@ void check_call(const ReduceSpec& spec, std::span<const ReduceSource> sources, s
 Calls copies(const ReduceSpec& spec, std::span<const ReduceSource> source, std::span<const ReduceTarget> targets,
              std::size_t count) {
   Calls calls;
-  const bool half = is_half(spec.dtype), partial = half && source[0].partial;
+  const bool half = is_narrow_float(spec.dtype), partial = half && source[0].partial;
   const auto has_form = [&](const ReduceTarget& target) { return !half || target.partial == partial; };
   if (std::ranges::any_of(targets, has_form)) {
     Call& same = calls.call[calls.size++];
@@ -85,8 +85,14 @@ Calls calls_of(const ReduceSpec& spec, std::span<const ReduceSource> sources, st
 
   Call& call = calls.call[calls.size++];
   call = {spec.dtype, spec.op, false, spec.leaves, count, sources, targets};
+  if (call.dtype == DType::boolean) {
+    call.op = boolean_op(call.op);
+  } else if (combines_bits(call.op)) {
+    call.count *= size_of(call.dtype);
+    call.dtype = DType::uint8;
+  }
   if (call.op == Op::avg && !spec.finish) call.op = Op::sum;
-  if (is_half(call.dtype)) {
+  if (is_narrow_float(call.dtype)) {
     const auto is_partial = [](const auto& each) { return each.partial; };
     if (std::ranges::all_of(sources, is_partial) && std::ranges::all_of(targets, is_partial)) {
       call.dtype = DType::float32;
@@ -105,13 +111,13 @@ Plan::Plan(const Call& call) : call_(call), groups_(call.sources, false, kSizes)
     waiting = waiting - group.joins + 1;
     most = std::max(most, waiting);
   }
-  // 16-bit floats wait as float32: eight of them take two cells.
-  waiting_cells_ = is_half(call.dtype) && !call.mixed ? 2 * most : most;
+  // 16-bit and 8-bit floats wait as float32: eight of them take two cells.
+  waiting_cells_ = is_narrow_float(call.dtype) && !call.mixed ? 2 * most : most;
 }
 
 template <class Task>
 void Plan::lay_cells(Task& task) const {
-  const std::size_t cell_elems = call_.mixed ? 4 : 16 / size_of(call_.dtype);
+  const std::size_t cell_elems = call_.mixed ? 4 : is_float8(call_.dtype) ? 8 : 16 / size_of(call_.dtype);
   const auto alignment = [&](const void* data, bool partial) {
     return Alignment{address(data), element_bytes(call_.dtype, call_.mixed && partial), cell_elems};
   };

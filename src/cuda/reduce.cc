@@ -7,16 +7,20 @@
 #include "cuda/cell.h"
 #include "cuda/check.h"
 #include "cuda/kernels.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::cuda {
 namespace {
 
 const void* kernel_of(const KernelName& name) {
+  if (combines_bits(name.op)) return bits_kernel(name);
   switch (name.dtype) {
     case DType::float32: return float32_kernel(name);
     case DType::float64: return float64_kernel(name);
     case DType::float16: return float16_kernel(name);
     case DType::bfloat16: return bfloat16_kernel(name);
+    case DType::float8_e4m3: return float8_e4m3_kernel(name);
+    case DType::float8_e5m2: return float8_e5m2_kernel(name);
     case DType::int8:
     case DType::uint8: return int8_kernel(name);
     case DType::int32:

@@ -10,6 +10,7 @@
 #include "schedule/leaves.h"
 #include "tutti/error.h"
 #include "types/collective.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 namespace {
@@ -87,7 +88,7 @@ class Places {
 };
 
 // Prepares the reductions. If a reduce may also do its finisher's work, the reduction for both lies behind its own.
-void make_reductions(Plan& plan, std::uint32_t leaves) {
+void make_reductions(Plan& plan, std::uint32_t leaves, const CustomOperator* custom) {
   std::vector<ReduceSource> shape;
   for (PlanStep& any : plan.steps) {
     auto* const step = std::get_if<ReduceStep>(&any);
@@ -95,7 +96,11 @@ void make_reductions(Plan& plan, std::uint32_t leaves) {
     shape.clear();
     for (const PlanSource& source : plan.sources_of(*step))
       shape.push_back({.joins = source.joins, .partial = source.partial});
-    ReduceSpec spec{.dtype = plan.call.dtype, .op = plan.call.op, .finish = step->finish, .leaves = leaves};
+    ReduceSpec spec{.dtype = plan.call.dtype,
+                    .op = combined_as(plan.call.op),
+                    .finish = step->finish,
+                    .leaves = leaves,
+                    .custom = custom};
     step->reduction = static_cast<std::uint32_t>(plan.reductions.size());
     plan.reductions.emplace_back(spec, shape);
     plan.most_sources = std::max<std::size_t>(plan.most_sources, step->source_count);
@@ -185,7 +190,8 @@ void describe_buffers(Plan& plan, int rank, int ranks, std::size_t count, std::s
 
 // The plan of a part of `count` elements.
 std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes, std::size_t count, std::size_t stride) {
+                                int chunks, std::size_t cache_bytes, std::size_t count, std::size_t stride,
+                                const CustomOperator* custom) {
   Call of_part = call;
   of_part.count = count;
   const std::size_t total = total_count(of_part, layout.ranks());
@@ -213,7 +219,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   const std::size_t passes =
       stride == count ? total : total_count(call, layout.ranks());  // through the cache, in a call
   if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(plan->steps, plan->sources);
-  make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)));
+  make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
 }
 
@@ -229,10 +235,11 @@ std::size_t count_of_part(const Call& call, int ranks, const Cut& cut) {
 }  // namespace
 
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes, const Cut& cut) {
+                                int chunks, std::size_t cache_bytes, const Cut& cut, const CustomOperator* custom) {
   const std::size_t count = count_of_part(call, layout.ranks(), cut);
   const auto part = [&](std::size_t elements) {
-    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut.packed ? elements : call.count);
+    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut.packed ? elements : call.count,
+                     custom);
   };
   auto plan = part(count);
   if (count == call.count) return plan;

@@ -69,8 +69,9 @@ struct Cut {
 };
 
 // chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}
-// where the algorithm does not take the layout.
+// where the algorithm does not take the layout. custom: of a call of Op::custom; must outlive the plan.
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes, const Cut& cut = {});
+                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes, const Cut& cut = {},
+                                const CustomOperator* custom = nullptr);
 
 }  // namespace tutti::internal

@@ -4,6 +4,7 @@
 
 #include "schedule/verify_form.h"
 #include "types/call.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 namespace {
@@ -24,6 +25,12 @@ std::uint64_t number_of(DType dtype, std::size_t bytes, std::uint64_t bits) {
       break;
     case DType::bfloat16:
       if (bytes == 2) return 0x3f80 | (bits & 0x7f);
+      break;
+    case DType::float8_e4m3:
+      if (bytes == 1) return 0x38 | (bits & 7);
+      break;
+    case DType::float8_e5m2:
+      if (bytes == 1) return 0x3c | (bits & 3);
       break;
     default: return bits;
   }
@@ -58,7 +65,8 @@ void ReductionCheck::check(const ReduceStep& step, std::size_t reduction, bool f
   std::vector<ReduceSource> sources;
   for (const PlanSource& source : plan_.sources_of(step))
     sources.push_back({numbers(source, sources.size()), source.joins, source.partial});
-  const ReduceSpec spec{.dtype = plan_.call.dtype, .op = plan_.call.op, .finish = finish, .leaves = leaves_};
+  const ReduceSpec spec{
+      .dtype = plan_.call.dtype, .op = combined_as(plan_.call.op), .finish = finish, .leaves = leaves_};
   std::vector<std::byte> expected(kCount * kMaxBytes), found(kCount * kMaxBytes);
   const ReduceTarget wanted{expected.data(), partial}, made{found.data(), partial};
   const FloatEnvironment environment;

@@ -129,6 +129,12 @@ HWY_INLINE hn::Vec<D> combine_vectors(D d, hn::Vec<D> a, hn::Vec<D> b) {
     return hn::Add(a, b);
   } else if constexpr (op == Op::prod) {
     return multiply(d, a, b);
+  } else if constexpr (op == Op::band) {
+    return hn::And(a, b);
+  } else if constexpr (op == Op::bor) {
+    return hn::Or(a, b);
+  } else if constexpr (op == Op::bxor) {
+    return hn::Xor(a, b);
   } else if constexpr (op == Op::min) {
     if constexpr (kFloat) return float_min(a, b);
     return hn::Min(a, b);
@@ -185,7 +191,7 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, Stores sto
   const bool plain = Port::is_plain(cells);
   if (HWY_UNLIKELY(!plain))
     for (int c = 0; c < Port::kCells; ++c) put_canonical_nan(cells[c]);
-  if constexpr (HalfFloat<typename Port::T>) {
+  if constexpr (NarrowFloat<typename Port::T>) {
     if (HWY_UNLIKELY((stores & kToPartials) != 0)) {
       for (const ReduceTarget& target : task.targets) {
         if (!target.partial) continue;
@@ -198,7 +204,7 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, Stores sto
   typename Port::Packed packed[Port::kCells];
   for (int c = 0; c < Port::kCells; ++c) packed[c] = Port::pack(cells[c], plain);
   for (const ReduceTarget& target : task.targets) {
-    if (HalfFloat<typename Port::T> && target.partial) continue;
+    if (NarrowFloat<typename Port::T> && target.partial) continue;
     if (HWY_UNLIKELY((stores & kStreams) != 0)) {
       store_round<Port, true>(packed, target.data, i);
     } else {
@@ -211,7 +217,7 @@ HWY_INLINE void deliver(typename Port::Cell* cells, const Task& task, Stores sto
 template <class Port, class Body>
 HWY_INLINE void with_shape(const SourceGroup& group, const Body& body) {
   const auto with_form = [&]<int kSize>() HWY_ATTR {
-    if constexpr (HalfFloat<typename Port::T>) {
+    if constexpr (NarrowFloat<typename Port::T>) {
       if (group.partial) return body.template operator()<kSize, true>();
     }
     body.template operator()<kSize, false>();

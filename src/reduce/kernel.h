@@ -12,6 +12,10 @@ using Kernel = void (*)(const Task& task);
 // 0).
 Kernel float_kernel(DType dtype, Op op);  // float32, float64
 Kernel half_kernel(DType dtype, Op op);   // float16, bfloat16
+Kernel float8_kernel(DType dtype, Op op);
 Kernel integer_kernel(DType dtype, Op op);
+// band, bor, bxor: of bytes, which are elements of any integer type; of booleans, whose bytes become 0 or 1.
+Kernel byte_kernel(Op op);
+Kernel boolean_kernel(Op op);
 
 }  // namespace tutti::internal

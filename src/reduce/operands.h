@@ -8,8 +8,11 @@
 
 namespace tutti::internal {
 
-// Elements of the element type, or (partial) of the accumulation type: float32 for 16-bit floats, else the same.
-// `joins` gives the tree in postfix: push the source, then `joins` times replace the two topmost by a op b (a below).
+struct CustomOperator;
+
+// Elements of the element type, or (partial) of the accumulation type: float32 for 16-bit and 8-bit floats, else the
+// same. `joins` gives the tree in postfix: push the source, then `joins` times replace the two topmost by a op b (a
+// below).
 struct ReduceSource {
   const std::byte* data = nullptr;
   std::uint8_t joins = 0;
@@ -29,6 +32,7 @@ struct ReduceSpec {
   bool finish = false;
   std::uint32_t leaves = 1;
   bool stream = false;  // non-temporal stores: for results that will not be read again from this core's cache
+  const CustomOperator* custom = nullptr;  // of Op::custom; must outlive what is made of this
 };
 
 }  // namespace tutti::internal

@@ -1,20 +1,22 @@
 #include "reduce/reduce.h"
 
 #include "memory/copy.h"
+#include "reduce/custom.h"
 #include "reduce/kernel.h"
 #include "reduce/reduction.h"
 #include "tutti/error.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 namespace {
 
-bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
-
-bool is_plain_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
-
 Kernel kernel_for(DType dtype, Op op) {
-  if (is_plain_float(dtype)) return float_kernel(dtype, op);
-  return is_half(dtype) ? half_kernel(dtype, op) : integer_kernel(dtype, op);
+  check_combines("reduce", dtype, op);
+  if (dtype == DType::boolean) return boolean_kernel(boolean_op(op));
+  if (combines_bits(op)) return byte_kernel(op);
+  if (is_float8(dtype)) return float8_kernel(dtype, op);
+  if (is_narrow_float(dtype)) return half_kernel(dtype, op);
+  return is_floating(dtype) ? float_kernel(dtype, op) : integer_kernel(dtype, op);
 }
 
 // To several targets bits are copied by the kernel of bytes: the source is read once.
@@ -32,17 +34,28 @@ void copy(const Task& task, std::size_t element_bytes) {
 }
 
 // One source that is not finished: its bits, where the target is of its own type.
-void move(DType dtype, Kernel kernel, const Task& task) {
-  if (!is_half(dtype)) return copy(task, size_of(dtype));
+void move(const Reduction::Prepared& prepared, const Task& task) {
+  const DType dtype = prepared.dtype;
+  if (!is_narrow_float(dtype)) return copy(task, size_of(dtype));
   for (const ReduceTarget& target : task.targets) {
     Task one = task;
     one.targets = {&target, 1};
     if (target.partial == task.sources[0].partial) {
       copy(one, target.partial ? accumulation_size_of(dtype) : size_of(dtype));
     } else {
-      kernel(one);
+      prepared.kernel(one);
     }
   }
+}
+
+void as_bytes(const Reduction::Prepared& prepared, const Task& task) {
+  Task bytes = task;
+  bytes.count *= size_of(prepared.dtype);
+  prepared.kernel(bytes);
+}
+
+void as_custom(const Reduction::Prepared& prepared, const Task& task) {
+  reduce_by(*prepared.custom, prepared.dtype, task);
 }
 
 template <class T>
@@ -63,33 +76,38 @@ void divide(DType dtype, std::byte* data, std::size_t count, std::uint32_t leave
 }
 
 // There is no vector instruction that divides integers, so a mean is a second pass, over the first target.
-void average_integers(DType dtype, Kernel kernel, const Task& task) {
+void average_integers(const Reduction::Prepared& prepared, const Task& task) {
   if (task.targets.empty() || task.count == 0) return;
   const ReduceTarget& first = task.targets[0];
   Task sum = task;
   sum.targets = {&first, 1};
   sum.leaves = 0;
   sum.stream = false;
-  kernel(sum);
-  divide(dtype, first.data, task.count, task.leaves);
+  prepared.kernel(sum);
+  divide(prepared.dtype, first.data, task.count, task.leaves);
   for (const ReduceTarget& other : task.targets.subspan(1)) {
-    copy_bytes(other.data, first.data, task.count * size_of(dtype));
+    copy_bytes(other.data, first.data, task.count * size_of(prepared.dtype));
   }
 }
 
 }  // namespace
 
 Reduction::Reduction(const ReduceSpec& spec, std::span<const ReduceSource> shape)
-    : groups_(shape, is_half(spec.dtype)), kernel_(kernel_for(spec.dtype, spec.op)), dtype_(spec.dtype) {
+    : groups_(shape, is_narrow_float(spec.dtype)), prepared_{kernel_for(spec.dtype, spec.op), spec.dtype, spec.custom} {
+  if ((spec.op == Op::custom) != (spec.custom != nullptr))
+    throw Error(ErrorCode::invalid_argument, "reduce: the operator custom, and no other, comes with a function");
   const bool divide = spec.finish && spec.op == Op::avg;
   if (divide && spec.leaves == 0)
     throw Error(ErrorCode::invalid_argument, "reduce: an average over 0 leaves; set leaves");
   leaves_ = divide ? spec.leaves : 0;
-  const bool is_float = is_half(dtype_) || is_plain_float(dtype_);
   if (shape.size() == 1 && !spec.finish) {
     around_ = move;
-  } else if (divide && !is_float) {
+  } else if (spec.custom != nullptr) {
+    around_ = as_custom;
+  } else if (divide && !is_floating(spec.dtype)) {
     around_ = average_integers;
+  } else if (combines_bits(spec.op) && size_of(spec.dtype) > 1) {
+    around_ = as_bytes;
   }
 }
 

@@ -23,15 +23,20 @@ class Reduction {
   void run(std::span<const ReduceSource> sources, std::span<const ReduceTarget> targets, std::size_t count,
            bool stream) const {
     const Task task{sources, targets, groups_.get(), count, leaves_, stream};
-    around_ == nullptr ? kernel_(task) : around_(dtype_, kernel_, task);
+    around_ == nullptr ? prepared_.kernel(task) : around_(prepared_, task);
   }
+
+  struct Prepared {
+    Kernel kernel;
+    DType dtype;
+    const CustomOperator* custom;
+  };
 
  private:
   Groups groups_;
-  Kernel kernel_;
-  void (*around_)(DType, Kernel, const Task&) = nullptr;  // what takes more, or less, than the kernel
-  DType dtype_;
-  std::uint32_t leaves_;  // to divide by; 0: nothing is divided
+  Prepared prepared_;
+  void (*around_)(const Prepared&, const Task&) = nullptr;  // what takes more, or less, than the kernel
+  std::uint32_t leaves_;                                    // to divide by; 0: nothing is divided
 };
 
 }  // namespace tutti::internal

@@ -22,7 +22,7 @@ struct Task {
 
 template <class T>
 AccumulationOf<T> load_element(const ReduceSource& source, std::size_t i) {
-  if (HalfFloat<T> && source.partial) {
+  if (NarrowFloat<T> && source.partial) {
     AccumulationOf<T> value;
     std::memcpy(&value, source.data + i * sizeof value, sizeof value);
     return value;
@@ -34,7 +34,7 @@ AccumulationOf<T> load_element(const ReduceSource& source, std::size_t i) {
 
 template <class T>
 void store_element(AccumulationOf<T> value, const ReduceTarget& target, std::size_t i) {
-  if (HalfFloat<T> && target.partial) {
+  if (NarrowFloat<T> && target.partial) {
     value = canonical(value);
     std::memcpy(target.data + i * sizeof value, &value, sizeof value);
   } else {

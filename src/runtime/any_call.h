@@ -8,9 +8,11 @@
 namespace tutti::internal {
 
 struct AnyCall {
-  // As the communicator's call of that collective. A barrier takes null twice.
-  static void run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
-  static Work start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr);
+  // As the communicator's call of that collective. A barrier takes null twice. `scalar` as Operator::scalar.
+  static void run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr,
+                  const std::optional<Scalar>& scalar = {});
+  static Work start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream = nullptr,
+                    const std::optional<Scalar>& scalar = {});
 };
 
 }  // namespace tutti::internal

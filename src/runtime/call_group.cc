@@ -131,7 +131,8 @@ void pair_up(Calls& calls) {
 // By nothing that may differ between the ranks of a call.
 bool may_be_fused(Group& group, const CallSpec& spec) {
   return spec.collective == Collective::all_reduce && spec.count > 0 && spec.count <= kFusedAtMost &&
-         spec.order == Order::canonical && spec.algorithm == Algorithm::automatic && to_string(spec.dtype) != kNoName &&
+         spec.order == Order::canonical && spec.algorithm == Algorithm::automatic && spec.flags == 0 &&
+         spec.op != Op::premul_sum && can_combine(spec.dtype, spec.op) &&
          spec.count * size_of(spec.dtype) <= kFusedAtMost && group.size() > 1 && !group.job().has_gpus();
 }
 
@@ -254,9 +255,10 @@ std::exception_ptr begin_all(std::vector<GroupedCall>& calls) {
 
 void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms,
                     std::shared_ptr<Request> request) {
-  if (spec.flags != 0)
+  if (spec.flags != 0 && spec.flags < kFirstCustomCall)
     throw Error(ErrorCode::invalid_argument,
-                "split() and allocate() need an answer from all ranks at once: call them outside a group of calls");
+                "split(), allocate() and make_operator() need an answer from all ranks at once: call them outside a "
+                "group of calls");
   if (request != nullptr) mark(request, group);
   Calls& calls = open_calls;
   if (may_be_fused(group, spec)) {

@@ -19,8 +19,9 @@ inline std::chrono::milliseconds checked_timeout(const char* what, std::chrono::
   return std::min<std::chrono::milliseconds>(timeout, kLongestWait);
 }
 
-inline Terms terms_of(const CallOptions& options) {
-  return {.stream = options.stream, .timeout = checked_timeout("CallOptions::timeout", options.timeout)};
+inline Terms terms_of(const CallOptions& options, const std::optional<Scalar>& scalar = {}) {
+  return {
+      .stream = options.stream, .timeout = checked_timeout("CallOptions::timeout", options.timeout), .scalar = scalar};
 }
 
 }  // namespace tutti::internal

@@ -163,6 +163,10 @@ int Communicator::size() const { return group_->size(); }
 
 Communicator Communicator::split(int color, int key) { return Communicator(internal::split(*group_, color, key)); }
 
+Operator Communicator::make_operator(const std::string& name, CombineFunction function) {
+  return internal::make_operator(*group_, name, std::move(function));
+}
+
 Registration Communicator::register_memory(void* data, std::size_t bytes) {
   group_->job().engine().refuse_if_forked();
   Registration registration;
@@ -206,116 +210,134 @@ std::string Communicator::table() const { return internal::to_text(group_->job()
 
 namespace {
 
-CallSpec spec(Collective collective, std::size_t count, DType dtype, Op op, int root, const CallOptions& options) {
+CallSpec spec(const Group& group, Collective collective, std::size_t count, DType dtype, const Operator& op, int root,
+              const CallOptions& options) {
+  const bool custom = op.op == Op::custom;
+  if (custom && op.communicator != group.id())
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(collective)) +
+                                                 ": the custom operator is not one of this communicator's; " +
+                                                 "Communicator::make_operator() makes those");
   return {.collective = collective,
           .dtype = dtype,
-          .op = op,
+          .op = op.op,
           .order = options.order,
           .algorithm = options.algorithm,
+          .flags = custom ? op.number : std::uint8_t{0},
           .root = root,
           .count = count};
 }
 
 }  // namespace
 
-void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+void Communicator::all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                               const CallOptions& options) {
-  group_->run(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::all_reduce, count, dtype, op, 0, options), in, out,
+              terms_of(options, op.scalar));
 }
-void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+void Communicator::reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::reduce_scatter, count, dtype, op, 0, options), in, out,
+              terms_of(options, op.scalar));
 }
 void Communicator::all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms_of(options));
 }
 void Communicator::broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer, terms_of(options));
+  group_->run(spec(*group_, Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer,
+              terms_of(options));
 }
 void Communicator::broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                              const CallOptions& options) {
-  group_->run(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
-void Communicator::reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+void Communicator::reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::reduce, count, dtype, op, root, options), in, out,
+              terms_of(options, op.scalar));
 }
 void Communicator::gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                           const CallOptions& options) {
-  group_->run(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::gather, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
 void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                            const CallOptions& options) {
-  group_->run(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
-void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options) {
-  group_->run(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options));
+void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, const CallOptions& options) {
+  group_->run(spec(*group_, Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options, op.scalar));
 }
-void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                   const CallOptions& options) {
-  group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms_of(options));
+  group_->run(spec(*group_, Collective::exclusive_scan, count, dtype, op, 0, options), in, out,
+              terms_of(options, op.scalar));
 }
 void Communicator::barrier(const CallOptions& options) {
-  group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, terms_of(options));
+  group_->run(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
+              terms_of(options));
 }
 
-Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+Work Communicator::start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_reduce, count, dtype, op, 0, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::all_reduce, count, dtype, op, 0, options), in, out,
+                            terms_of(options, op.scalar)));
 }
-Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+Work Communicator::start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                         const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::reduce_scatter, count, dtype, op, 0, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::reduce_scatter, count, dtype, op, 0, options), in, out,
+                            terms_of(options, op.scalar)));
 }
 Work Communicator::start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::all_gather, count, dtype, Op::sum, 0, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::all_gather, count, dtype, Op::sum, 0, options), in, out,
+                            terms_of(options)));
 }
 Work Communicator::start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
-  return Work(group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer,
+  return Work(group_->start(spec(*group_, Collective::broadcast, count, dtype, Op::sum, root, options), buffer, buffer,
                             terms_of(options)));
 }
 Work Communicator::start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                    const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::broadcast, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::broadcast, count, dtype, Op::sum, root, options), in, out,
+                            terms_of(options)));
 }
-Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
                                 const CallOptions& options) {
-  return Work(group_->start(spec(Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options)));
+  return Work(
+      group_->start(spec(*group_, Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options, op.scalar)));
 }
 Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                 const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::gather, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::gather, count, dtype, Op::sum, root, options), in, out,
+                            terms_of(options)));
 }
 Work Communicator::start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                  const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::scatter, count, dtype, Op::sum, root, options), in, out,
+                            terms_of(options)));
 }
-Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                               const CallOptions& options) {
-  return Work(group_->start(spec(Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::scan, count, dtype, op, 0, options), in, out,
+                            terms_of(options, op.scalar)));
 }
-Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                         const CallOptions& options) {
-  return Work(
-      group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, terms_of(options)));
+  return Work(group_->start(spec(*group_, Collective::exclusive_scan, count, dtype, op, 0, options), in, out,
+                            terms_of(options, op.scalar)));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
-  return Work(group_->start(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
+  return Work(group_->start(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
                             terms_of(options)));
 }
 
-void internal::AnyCall::run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
-  world.group_->run(spec, in, out, {.stream = stream});
+void internal::AnyCall::run(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream,
+                            const std::optional<Scalar>& scalar) {
+  world.group_->run(spec, in, out, {.stream = stream, .scalar = scalar});
 }
-Work internal::AnyCall::start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream) {
-  return Work(world.group_->start(spec, in, out, {.stream = stream}));
+Work internal::AnyCall::start(Communicator& world, const CallSpec& spec, ConstBuffer in, Buffer out, void* stream,
+                              const std::optional<Scalar>& scalar) {
+  return Work(world.group_->start(spec, in, out, {.stream = stream, .scalar = scalar}));
 }
 
 }  // namespace tutti

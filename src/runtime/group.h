@@ -72,6 +72,10 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // For the calls that name no timeout of their own. Under no lock.
   void set_timeout(std::chrono::milliseconds timeout);
 
+  // The caller's own operators: of calls that name the same number, each rank's own function.
+  std::size_t custom_operators() const { return plans_.customs(); }
+  Operator add_custom(CustomOperator custom);
+
   // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
   // Waits for the calls that the progress thread drives, of its lanes too. Afterwards only the caller's threads use
@@ -141,6 +145,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void enter_rendezvous(Request& request);
   bool has_met(Request& request);
   bool begin_part(Request& request);
+  static const std::byte* scaled(Request& request, const std::byte* input);
   void finish_all(Engine::Lock& lock);
   bool on_device(Request& request, bool done);
   bool is_quiet(Request& request);

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <new>
 
+#include "reduce/scale.h"
 #include "runtime/group.h"
 
 namespace tutti::internal {
@@ -43,7 +44,9 @@ inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_ || request.label != ready_label_) make_ready(request);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
-  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes()) enter_rendezvous(request);
+  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes() &&
+      request.plan->call.op != Op::premul_sum)  // which no kernel does
+    enter_rendezvous(request);
 }
 
 // A rank without device memory says so, and goes on.
@@ -71,16 +74,38 @@ bool Group::has_met(Request& request) {
   return true;
 }
 
+// The input of a part, times this rank's scalar: in the slot of staged memory; else where the output will be, if it is
+// as long as the input; else in memory of the request.
+const std::byte* Group::scaled(Request& request, const std::byte* input) {
+  const Plan& plan = *request.plan;
+  const auto multiply = [&](const std::byte* from, std::byte* to, std::size_t bytes) {
+    scale(plan.call.dtype, *request.input.scalar, from, to, bytes / size_of(plan.call.dtype));
+  };
+  if (request.staged != nullptr && request.staged->is_staged()) {
+    const Plan& part = plan.part(request.part);
+    auto* const slot = const_cast<std::byte*>(input);
+    multiply(slot, slot, part.input_rows * part.row_bytes);
+    return slot;
+  }
+  const bool fits_output = plan.in_place == 0 && plan.output_bytes == plan.input_bytes;
+  if (request.part == 0) {
+    if (!fits_output) request.input.products = std::make_unique_for_overwrite<std::byte[]>(plan.input_bytes);
+    multiply(input, fits_output ? request.output : request.input.products.get(), plan.input_bytes);
+  }
+  return (fits_output ? request.output : request.input.products.get()) + request.part * plan.row_bytes;
+}
+
 // False while its input is not there.
 inline bool Group::begin_part(Request& request) {
   const std::size_t part = request.part, offset = part * request.plan->row_bytes;
-  const std::byte* input = behind(request.input, offset);
+  const std::byte* input = behind(request.input.data, offset);
   std::byte* output = behind(request.output, offset);
   if (request.staged != nullptr) {
     if (!on_device(request, request.staged->fetch(part))) return false;
     input = request.staged->input(part);
     output = request.staged->output(part);
   }
+  if (request.input.scalar) input = scaled(request, input);
   request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
   request.stage = Request::Stage::running;
   return true;

@@ -1,15 +1,17 @@
 #include "runtime/group_setup.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tutti::internal {
 namespace {
 
 // Marks these calls, so that a user's all_gather does not match them.
-enum Purpose : std::uint8_t { splitting = 1, allocating = 2 };
+enum Purpose : std::uint8_t { splitting = 1, allocating = 2, making_operator = 3 };
 
 void all_gather_words(Group& group, Purpose purpose, const void* mine, void* all, std::size_t words) {
   group.run({.collective = Collective::all_gather, .dtype = DType::uint64, .flags = purpose, .count = words}, mine,
@@ -43,6 +45,26 @@ std::shared_ptr<Group> split(Group& group, int color, int key) {
                                            : static_cast<std::uint64_t>(color);
   const std::uint64_t id = mix(mix(mix(group.id()) + group.count_split()) + distinct);
   return Group::make(group.shared_job(), id, Members(std::move(together), rank));
+}
+
+Operator make_operator(Group& group, const std::string& name, CombineFunction function) {
+  using Name = std::array<char, 64>;
+  constexpr std::size_t kMost = PlanCache::kMaxCustom;
+  const auto refuse = [](ErrorCode code, const std::string& why) { throw Error(code, "make_operator: " + why); };
+  if (name.empty() || name.size() >= std::tuple_size_v<Name>)
+    refuse(ErrorCode::invalid_argument, "the name \"" + name + "\" must have 1 to 63 bytes");
+  if (function == nullptr) refuse(ErrorCode::invalid_argument, "there is no function");
+  if (group.custom_operators() >= kMost)
+    refuse(ErrorCode::unsupported, "there are " + std::to_string(kMost) + " already, as many as can be");
+  Name mine{};
+  std::ranges::copy(name, mine.begin());
+  std::vector<Name> all(static_cast<std::size_t>(group.size()));
+  all_gather_words(group, making_operator, mine.data(), all.data(), sizeof(Name) / 8);
+  for (int r = 0; r < group.size(); ++r)
+    if (all[r] != mine)
+      refuse(ErrorCode::mismatch, group.members().name_of(r) + " calls it \"" + all[r].data() + "\", " +
+                                      group.members().own_name() + " \"" + name + "\"");
+  return group.add_custom({name, std::move(function)});
 }
 
 std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes) {

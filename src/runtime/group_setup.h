@@ -11,6 +11,7 @@ namespace tutti::internal {
 
 // As Communicator::split() and allocate(). Throw Error.
 std::shared_ptr<Group> split(Group& group, int color, int key);
+Operator make_operator(Group& group, const std::string& name, CombineFunction function);
 std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes);
 
 }  // namespace tutti::internal

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cuda/device.h"
+#include "reduce/scale.h"
 #include "runtime/call_group.h"
 #include "runtime/group.h"
 #include "types/collective.h"
@@ -53,6 +54,22 @@ Side side_of(ConstBuffer buffer) {
 
 }  // namespace
 
+namespace {
+
+void check_scalar(const Call& call, const std::optional<Scalar>& scalar) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) + ": " + why);
+  };
+  if (call.op != Op::premul_sum)
+    refuse("the operator " + std::string(to_string(call.op)) + " takes no scalar; premul_sum does");
+  if (!scalar) refuse("premul_sum needs this rank's scalar: tutti::premul_sum(scalar) makes such an operator");
+  if (!can_scale(call.dtype, *scalar))
+    refuse("the scalar of premul_sum is of type " + std::string(to_string(scalar->dtype)) + ", the elements of " +
+           std::string(to_string(call.dtype)));
+}
+
+}  // namespace
+
 const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
@@ -61,18 +78,29 @@ const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
   return plans_.plan_for(spec, packed);
 }
 
+Operator Group::add_custom(CustomOperator custom) {
+  const Engine::Lock lock(job_->engine());
+  Operator made(Op::custom);
+  made.communicator = id_;
+  made.number = static_cast<std::uint8_t>(PlanCache::kFirstCustom + plans_.customs());
+  plans_.add(std::move(custom));
+  return made;
+}
+
 inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                          const Terms& terms, Engine::Lock& lock) {
   const bool packed = sides.staged();
   const Plan* const last = plans_.last_plan_for(spec, packed);
   const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
   check_buffers(plan, input, output);
+  if (plan.call.op == Op::premul_sum || terms.scalar) check_scalar(plan.call, terms.scalar);
   if (!failure_->is_well()) refuse();
   request.plan = &plan;
-  request.input = static_cast<const std::byte*>(input.data);
+  request.input.data = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
   request.timeout = terms.timeout;
   request.label = terms.label;
+  request.input.scalar = terms.scalar;
   if (packed || terms.stream != nullptr) stage(request, sides, terms.stream, lock);
   request.sequence = ledger_.number_next();
 }
@@ -81,6 +109,9 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
 // the engine.
 void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
+  if (sides.staged() && plan.call.op == Op::custom)
+    throw Error(ErrorCode::unsupported, std::string(to_string(plan.call.collective)) +
+                                            ": a custom operator combines host memory only, not device memory");
   const auto on = static_cast<cuda::Stream>(stream);
   if (staging_ == nullptr) {
     std::unique_ptr<Staging> made;
@@ -160,7 +191,9 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
 void Group::check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
   const bool packed = look_at(spec, input, output, terms.stream).staged();
   const Engine::Lock lock(job_->engine());
-  check_buffers(plan_for(spec, packed), input, output);
+  const Plan& plan = plan_for(spec, packed);
+  check_buffers(plan, input, output);
+  if (plan.call.op == Op::premul_sum || terms.scalar) check_scalar(plan.call, terms.scalar);
 }
 
 void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {

@@ -62,6 +62,15 @@ Call PlanCache::resolve(const CallSpec& spec) const {
   return call;
 }
 
+const CustomOperator* PlanCache::custom_of(const Call& call) const {
+  if (call.op != Op::custom) return nullptr;
+  const std::size_t number = call.flags - kFirstCustom;
+  if (number >= custom_.size())
+    throw Error(ErrorCode::invalid_argument, std::string(to_string(call.collective)) +
+                                                 ": a custom operator is made by Communicator::make_operator()");
+  return &custom_[number];
+}
+
 const Plan& PlanCache::plan_for(const CallSpec& spec, bool packed) {
   const Call call = resolve(spec);
   auto& plan = plans_[packed ? 1 : 0][call.pack().word];
@@ -80,7 +89,7 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, bo
   const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0, .packed = packed};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
-  auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut);
+  auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut, custom_of(call));
   log_.trace([&] {
     return "a new kind of call: " + describe_kind(call) + ", by " + std::string(to_string(call.algorithm)) +
            (spec.algorithm == Algorithm::automatic ? ", as the table says" : ", as the call says") +

@@ -4,11 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/log.h"
 #include "executor/plan.h"
+#include "reduce/custom.h"
 #include "schedule/layout.h"
 #include "selection/choose.h"
 #include "types/call.h"
@@ -32,6 +35,12 @@ class PlanCache {
     return spec == last_spec_ && packed == last_packed_ ? last_ : nullptr;
   }
 
+  // Calls of Op::custom say in their flags which operator they mean: kFirstCustom + its number, in the order in which
+  // they were added, from 0. At most kMaxCustom.
+  static constexpr std::size_t kFirstCustom = kFirstCustomCall, kMaxCustom = 200;
+  void add(CustomOperator custom) { custom_.push_back(std::move(custom)); }
+  std::size_t customs() const { return custom_.size(); }
+
   // There are so many that all should go before more are made; no call may use one then.
   bool is_full() const { return plans_[0].size() + plans_[1].size() >= kMaxPlans; }
   void clear();
@@ -39,6 +48,7 @@ class PlanCache {
  private:
   static constexpr std::size_t kMaxPlans = 512;
 
+  const CustomOperator* custom_of(const Call& call) const;
   Call resolve(const CallSpec& spec) const;
   std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, bool packed) const;
 
@@ -48,6 +58,7 @@ class PlanCache {
   const std::size_t cache_bytes_;
   const bool cuts_;
   const Log& log_;
+  std::deque<CustomOperator> custom_;
   std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
   const Plan* last_ = nullptr;
   CallSpec last_spec_;  // that it is for

@@ -13,6 +13,7 @@
 #include "runtime/fused.h"
 #include "staging/staged_call.h"
 #include "tutti/error.h"
+#include "tutti/operator.h"
 #include "types/call.h"
 
 namespace tutti::internal {
@@ -24,6 +25,14 @@ struct Terms {
   void* stream = nullptr;                // a cudaStream_t
   std::chrono::milliseconds timeout{0};  // 0: the communicator's
   std::uint16_t label = 0;               // of a transfer: the user's tag
+  std::optional<Scalar> scalar{};        // of premul_sum
+};
+
+// What a rank brings.
+struct RequestInput {
+  const std::byte* data = nullptr;
+  std::optional<Scalar> scalar;           // of premul_sum: what the data is multiplied by
+  std::unique_ptr<std::byte[]> products;  // where these lie if they have no other place
 };
 
 // Under the engine's lock.
@@ -47,7 +56,7 @@ class Request {
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
   std::uint16_t label = 0;
   std::chrono::milliseconds timeout{0};
-  const std::byte* input = nullptr;
+  RequestInput input;
   std::byte* output = nullptr;
   std::unique_ptr<StagedCall> staged;                              // where a device or a stream has a part in it
   std::unique_ptr<DeviceRendezvous::Participation> participation;  // while it is not known to be done by messages

@@ -34,6 +34,8 @@ class StagedCall {
   // long as what was enqueued before, or some of this, is not done. Throws Error{system}, with some of it enqueued.
   void enqueue();
 
+  // Whether input() and output() are in a slot, not the caller's own.
+  bool is_staged() const { return input_.staged || output_.staged; }
   // True once this part is where input() says. In ascending order, each after deliver() of the one before.
   bool fetch(std::size_t part);
   const std::byte* input(std::size_t part) const;
@@ -57,8 +59,6 @@ class StagedCall {
   bool has_delivered() const { return copies_.has_delivered(); }
 
  private:
-  bool is_staged() const { return input_.staged || output_.staged; }
-
   const Staging& staging_;
   const Plan& plan_;
   const Side input_, output_;

@@ -2,6 +2,7 @@
 
 #include "tutti/error.h"
 #include "types/collective.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 namespace {
@@ -35,6 +36,7 @@ void check(const CallSpec& spec, int ranks) {
   const std::string what(to_string(spec.collective));
   check_named(what, "element type", spec.dtype);
   check_named(what, "operator", spec.op);
+  if (traits_of(spec.collective).combines()) check_combines(what, spec.dtype, spec.op);
   check_named(what, "order", spec.order);
   check_named(what, "algorithm", spec.algorithm);
   if (spec.count >= kMaxElements / static_cast<std::uint64_t>(ranks))
@@ -75,11 +77,13 @@ std::string in_words(const Call& call, const std::string& number) {
   const CollectiveTraits& traits = traits_of(call.collective);
   if (call.flags == 1) return "split" + number;
   if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
+  if (call.flags == 3) return "make_operator" + number;
 
   std::string details;
   const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
   if (traits.has_bytes()) add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
   if (traits.combines()) add(std::string(to_string(call.op)));
+  if (call.op == Op::custom) details.append(" ").append(std::to_string(call.flags - kFirstCustomCall + 1));
   if (traits.has_root()) add("root " + std::to_string(call.root));
   if (call.collective == Collective::transfer && call.root != 0) add("tag " + std::to_string(call.root));
   if (call.flags == kFusedCalls) add("several calls of one group");

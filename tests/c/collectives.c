@@ -113,6 +113,84 @@ static size_t encode(tutti_dtype_t dtype, int value, void* to) {
   return 2;
 }
 
+/* The bytes of 1 in the 8-bit floats, of two ranks' sum of them, and of their largest. */
+static void short_floats(tutti_comm_t world, int rank, int size) {
+  const uint8_t one[] = {0x38, 0x3c}, two[] = {0x40, 0x40}, three[] = {0x44, 0x42};
+  int i;
+  for (i = 0; i < 2; ++i) {
+    uint8_t in[5], out[5];
+    memset(in, rank < 2 ? one[i] : 0, 5);
+    SUCCEEDS(tutti_all_reduce(in, out, 5, TUTTI_FLOAT8_E4M3 + i, TUTTI_SUM, world, NULL));
+    EXPECT(out[0] == (size > 1 ? two[i] : one[i]) && out[4] == out[0]);
+    memset(in, rank == 0 ? three[i] : one[i], 5);
+    SUCCEEDS(tutti_all_reduce(in, out, 5, TUTTI_FLOAT8_E4M3 + i, TUTTI_MAX, world, NULL));
+    EXPECT(out[0] == three[i] && out[4] == out[0]);
+  }
+}
+
+/* Each rank's own scalar: rank + 1. */
+static void scaled_sums(tutti_comm_t world, int rank, int size) {
+  const float scalar = (float)(rank + 1);
+  const uint16_t half_scalar = 0x3800; /* 1/2 as float16 */
+  const float mine[3] = {1, 2, -4};
+  const uint16_t halves[1] = {0x4000}; /* 2 as float16 */
+  uint16_t half_sum[1];
+  float out[3];
+  const float scalars = (float)(size * (size + 1) / 2);
+  tutti_op_t op = 0, second = 0;
+  SUCCEEDS(tutti_op_create_premul_sum(&op, &scalar, TUTTI_FLOAT32, TUTTI_SCALAR_HOST_IMMEDIATE, world));
+  SUCCEEDS(tutti_op_create_premul_sum(&second, &half_scalar, TUTTI_FLOAT16, TUTTI_SCALAR_HOST_IMMEDIATE, world));
+  EXPECT(op != second);
+  SUCCEEDS(tutti_all_reduce(mine, out, 3, TUTTI_FLOAT32, op, world, NULL));
+  EXPECT(out[0] == scalars && out[1] == 2 * scalars && out[2] == -4 * scalars && mine[0] == 1);
+  SUCCEEDS(tutti_all_reduce(halves, half_sum, 1, TUTTI_FLOAT16, second, world, NULL));
+  EXPECT(size != 1 || half_sum[0] == 0x3c00);
+  EXPECT(size != 2 || half_sum[0] == 0x4000);
+  EXPECT(size != 3 || half_sum[0] == 0x4200);
+  SUCCEEDS(tutti_op_destroy(op, world));
+  SUCCEEDS(tutti_op_destroy(second, world));
+}
+
+/* Keeps the left operand, and counts what it does: so the result is rank 0's. */
+static void keep_left(void* user, const void* left, const void* right, void* out, size_t count) {
+  (void)right;
+  if (out != left) memcpy(out, left, count * sizeof(int32_t));
+  *(size_t*)user += count;
+}
+
+static void own_operators(tutti_comm_t world, int rank, int size) {
+  const int32_t mine[2] = {100 + rank, -rank};
+  int32_t out[2] = {0, 0};
+  size_t combined_elements = 0;
+  tutti_op_t op = 0;
+  SUCCEEDS(tutti_op_create_custom(&op, "keep_left", keep_left, &combined_elements, world));
+  SUCCEEDS(tutti_all_reduce(mine, out, 2, TUTTI_INT32, op, world, NULL));
+  EXPECT(out[0] == 100 && out[1] == 0);
+  EXPECT(size > 1 || combined_elements == 0);
+  SUCCEEDS(tutti_op_destroy(op, world));
+  FAILS(tutti_all_reduce(mine, out, 2, TUTTI_INT32, op, world, NULL), TUTTI_INVALID_ARGUMENT, "not destroyed");
+  FAILS(tutti_op_create_custom(&op, NULL, keep_left, NULL, world), TUTTI_INVALID_ARGUMENT, "name is null");
+  FAILS(tutti_op_create_custom(&op, "none", NULL, NULL, world), TUTTI_INVALID_ARGUMENT, "combine is null");
+}
+
+/* Bits of integers, and booleans. */
+static void bits(tutti_comm_t world, int rank, int size) {
+  const uint32_t mine = 0xff00u | 1u << rank;
+  uint32_t all;
+  uint8_t flags[3], seen[3];
+  SUCCEEDS(tutti_all_reduce(&mine, &all, 1, TUTTI_UINT32, TUTTI_BOR, world, NULL));
+  EXPECT(all == (0xff00u | ((1u << size) - 1)));
+  SUCCEEDS(tutti_all_reduce(&mine, &all, 1, TUTTI_UINT32, TUTTI_BAND, world, NULL));
+  EXPECT(all == (size > 1 ? 0xff00u : mine));
+  SUCCEEDS(tutti_all_reduce(&mine, &all, 1, TUTTI_UINT32, TUTTI_BXOR, world, NULL));
+  EXPECT(all == ((size % 2 != 0 ? 0xff00u : 0) | ((1u << size) - 1)));
+  flags[0] = 0, flags[1] = rank == 0 ? 2 : 0, flags[2] = 3; /* every byte but 0 is true */
+  SUCCEEDS(tutti_all_reduce(flags, seen, 3, TUTTI_BOOL, TUTTI_SUM, world, NULL));
+  EXPECT(seen[0] == 0 && seen[1] == 1 && seen[2] == 1);
+  SUCCEEDS(tutti_all_reduce(flags, seen, 3, TUTTI_BOOL, TUTTI_BAND, world, NULL));
+  EXPECT(seen[0] == 0 && seen[1] == (size == 1) && seen[2] == 1);
+}
+
 void all_types(tutti_comm_t world, int rank, int size) {
   tutti_dtype_t dtype;
   tutti_op_t op;
@@ -127,6 +205,10 @@ void all_types(tutti_comm_t world, int rank, int size) {
       SUCCEEDS(tutti_all_reduce(in, out, 64, dtype, op, world, NULL));
       EXPECT(memcmp(out, expected, 64 * bytes) == 0);
     }
+  short_floats(world, rank, size);
+  scaled_sums(world, rank, size);
+  own_operators(world, rank, size);
+  bits(world, rank, size);
 }
 
 void started_calls(tutti_comm_t world, int rank, int size) {

@@ -63,8 +63,34 @@ void refuse_wrong_numbers(tutti_comm_t world, int rank, int size) {
   tutti_work_t work = NULL;
   double out[64];
   (void)rank;
-  FAILS(tutti_all_reduce(values, out, 4, 10, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
-        "all_reduce: dtype is 10 but should be one of enum tutti_dtype");
+  FAILS(tutti_all_reduce(values, out, 4, 12, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT,
+        "all_reduce: dtype is 12 but should be one of enum tutti_dtype");
+  FAILS(tutti_all_reduce(values, out, 4, 99, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT, "dtype is 99");
+  FAILS(tutti_all_reduce(values, out, 4, 101, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT, "dtype is 101");
+  FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, 99, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is 99");
+  FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, 103, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is 103");
+  {
+    const double half = 0.5;
+    tutti_op_t op = 0;
+    FAILS(tutti_op_create_premul_sum(NULL, &half, TUTTI_FLOAT64, TUTTI_SCALAR_HOST_IMMEDIATE, world),
+          TUTTI_INVALID_ARGUMENT, "op is null");
+    FAILS(tutti_op_create_premul_sum(&op, NULL, TUTTI_FLOAT64, TUTTI_SCALAR_HOST_IMMEDIATE, world),
+          TUTTI_INVALID_ARGUMENT, "scalar is null");
+    FAILS(tutti_op_create_premul_sum(&op, &half, 12, TUTTI_SCALAR_HOST_IMMEDIATE, world), TUTTI_INVALID_ARGUMENT,
+          "dtype is 12");
+    FAILS(tutti_op_create_premul_sum(&op, &half, TUTTI_FLOAT64, TUTTI_SCALAR_DEVICE, world), TUTTI_INVALID_USAGE,
+          "must be in host memory");
+    SUCCEEDS(tutti_op_create_premul_sum(&op, &half, TUTTI_FLOAT64, TUTTI_SCALAR_HOST_IMMEDIATE, world));
+    FAILS(tutti_all_reduce(values, out, 4, TUTTI_FLOAT32, op, world, NULL), TUTTI_INVALID_ARGUMENT,
+          "the scalar of premul_sum is of type float64");
+    SUCCEEDS(tutti_op_destroy(op, world));
+    FAILS(tutti_op_destroy(op, world), TUTTI_INVALID_ARGUMENT, "tutti_op_destroy: op is");
+    FAILS(tutti_op_destroy(TUTTI_SUM, world), TUTTI_INVALID_ARGUMENT, "tutti_op_destroy: op is 0");
+    FAILS(tutti_all_reduce(values, out, 4, TUTTI_FLOAT64, op, world, NULL), TUTTI_INVALID_ARGUMENT,
+          "made for this communicator");
+  }
+  FAILS(tutti_all_reduce(values, out, 4, TUTTI_FLOAT64, TUTTI_BXOR, world, NULL), TUTTI_INVALID_ARGUMENT,
+        "all_reduce: the operator bxor does not fit the element type float64");
   FAILS(tutti_all_reduce(values, out, 4, -1, TUTTI_SUM, world, NULL), TUTTI_INVALID_ARGUMENT, "dtype is -1");
   FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, 5, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is 5");
   FAILS(tutti_reduce(values, out, 4, TUTTI_INT8, -1, 0, world, NULL), TUTTI_INVALID_ARGUMENT, "op is -1");

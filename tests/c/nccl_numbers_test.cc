@@ -32,11 +32,19 @@ TEST(CApi, NumbersAreNcclsOwn) {
 #if defined(__CUDA_BF16_TYPES_EXIST__)
   EXPECT_EQ(int{TUTTI_BFLOAT16}, int{ncclBfloat16});
 #endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  EXPECT_EQ(int{TUTTI_FLOAT8_E4M3}, int{ncclFloat8e4m3});
+  EXPECT_EQ(int{TUTTI_FLOAT8_E5M2}, int{ncclFloat8e5m2});
+#endif
+  EXPECT_GE(int{TUTTI_BOOL}, int{ncclNumTypes});
+  EXPECT_GE(int{TUTTI_BAND}, int{ncclNumOps});
   EXPECT_EQ(int{TUTTI_SUM}, int{ncclSum});
   EXPECT_EQ(int{TUTTI_PROD}, int{ncclProd});
   EXPECT_EQ(int{TUTTI_MAX}, int{ncclMax});
   EXPECT_EQ(int{TUTTI_MIN}, int{ncclMin});
   EXPECT_EQ(int{TUTTI_AVG}, int{ncclAvg});
+  EXPECT_EQ(int{TUTTI_SCALAR_DEVICE}, int{ncclScalarDevice});
+  EXPECT_EQ(int{TUTTI_SCALAR_HOST_IMMEDIATE}, int{ncclScalarHostImmediate});
   EXPECT_EQ(sizeof(tutti_unique_id), sizeof(ncclUniqueId));
 #else
   GTEST_SKIP() << "there is no nccl.h";

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "brief.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::cuda_test {
 
@@ -37,8 +38,6 @@ std::vector<Fenced> fenced(const Case& each, const std::vector<Buffer>& buffers)
   }
   return memory;
 }
-
-bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
 
 }  // namespace
 
@@ -76,7 +75,7 @@ void for_each_case(DType dtype, std::size_t most_count, std::mt19937_64& random,
   const std::size_t skews = 16 / size_of(dtype);
   const std::vector<int> ranks =
       kBrief ? std::vector{1, 2, 3, 5, 8, 9, 33} : std::vector{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 100};
-  for (const Op op : all_ops()) {
+  for (const Op op : ops_of(dtype)) {
     for (const int n : ranks) {
       for (std::size_t skew = 0; skew < skews; ++skew) {
         for (int round = 0; round < 4; ++round) {
@@ -87,7 +86,7 @@ void for_each_case(DType dtype, std::size_t most_count, std::mt19937_64& random,
           each.count = round == 0 ? below(40) : (1 + below(most / 2)) * 2 - 1;
           // All alike; all but the first; each for itself.
           const auto any_skew = [&] { return round < 2 ? skew : round == 2 ? 0 : below(skews); };
-          const std::size_t partials = is_half(dtype) ? below(4) : 0;  // none, all, some
+          const std::size_t partials = is_narrow_float(dtype) ? below(4) : 0;  // none, all, some
           const auto any_partial = [&] { return partials == 1 || (partials >= 2 && below(2) == 0); };
           for (int s = 0; s < n; ++s) each.sources.push_back({s == 0 ? skew : any_skew(), any_partial()});
           for (std::size_t t = 0, m = 1 + below(3); t < m; ++t) each.targets.push_back({any_skew(), any_partial()});

@@ -54,6 +54,8 @@ void run(const Launch& launch) {
     case DType::float64: return run_floats(launch);
     case DType::float16:
     case DType::bfloat16: return run_halves(launch);
+    case DType::float8_e4m3:
+    case DType::float8_e5m2: return run_float8s(launch);
     default: return run_integers(launch);
   }
 }

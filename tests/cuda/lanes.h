@@ -96,6 +96,7 @@ struct Launch {
 // name.dtype must be of the family, as in cuda/kernels.h.
 void run_floats(const Launch& launch);
 void run_halves(const Launch& launch);
+void run_float8s(const Launch& launch);
 void run_integers(const Launch& launch);
 
 // As cuda::reduce(), on some threads.

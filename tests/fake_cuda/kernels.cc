@@ -2,6 +2,7 @@
 #include "cuda/kernels.h"
 
 #include <array>
+#include <cassert>
 
 #include "fake_cuda/kernel.h"
 
@@ -23,13 +24,15 @@ void run(const KernelName& name, const void* parameter, const Grid& grid, cuda_t
     case DType::float64: return run_floats(launch);
     case DType::float16:
     case DType::bfloat16: return run_halves(launch);
+    case DType::float8_e4m3:
+    case DType::float8_e5m2: return run_float8s(launch);
     default: return run_integers(launch);
   }
 }
 
 // By dtype, op, mixed, shape. Never destroyed: streams may go on until the process has ended.
-constexpr std::size_t kOps = 5, kShapes = 3;
-using Table = std::array<Kernel, 10 * kOps * 2 * kShapes>;
+constexpr std::size_t kDTypes = 13, kOps = 8, kShapes = 3;
+using Table = std::array<Kernel, kDTypes * kOps * 2 * kShapes>;
 
 std::size_t place_of(const KernelName& name) {
   const std::size_t named = static_cast<std::size_t>(name.dtype) * kOps + static_cast<std::size_t>(name.op);
@@ -38,6 +41,7 @@ std::size_t place_of(const KernelName& name) {
 
 const Table& table() {
   static const Table& the = *[] {
+    assert(all_dtypes().size() == kDTypes && all_ops().size() == kOps);
     auto* const made = new Table;
     for (const DType dtype : all_dtypes()) {
       for (const Op op : all_ops()) {
@@ -69,8 +73,11 @@ const void* float32_kernel(const KernelName& name) { return kernel(name, DType::
 const void* float64_kernel(const KernelName& name) { return kernel(name, DType::float64, DType::float64); }
 const void* float16_kernel(const KernelName& name) { return kernel(name, DType::float16, DType::float16); }
 const void* bfloat16_kernel(const KernelName& name) { return kernel(name, DType::bfloat16, DType::bfloat16); }
+const void* float8_e4m3_kernel(const KernelName& name) { return kernel(name, DType::float8_e4m3, DType::float8_e4m3); }
+const void* float8_e5m2_kernel(const KernelName& name) { return kernel(name, DType::float8_e5m2, DType::float8_e5m2); }
 const void* int8_kernel(const KernelName& name) { return kernel(name, DType::int8, DType::uint8); }
 const void* int32_kernel(const KernelName& name) { return kernel(name, DType::int32, DType::uint32); }
 const void* int64_kernel(const KernelName& name) { return kernel(name, DType::int64, DType::uint64); }
+const void* bits_kernel(const KernelName& name) { return kernel(name, DType::uint8, DType::boolean); }
 
 }  // namespace tutti::internal::cuda

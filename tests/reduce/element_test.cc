@@ -15,8 +15,8 @@ using namespace reduce_test;
 
 template <class T>
 void expect_exact_widening(Format format) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float widened = widen(T{static_cast<std::uint16_t>(bits)});
+  for (std::uint32_t bits = 0; bits < format.values(); ++bits) {
+    const float widened = widen(T{static_cast<BitsOf<T>>(bits)});
     const double expected = value_of(format, bits);
     if (std::isnan(expected)) {
       ASSERT_TRUE(std::isnan(widened)) << std::hex << bits;
@@ -42,8 +42,24 @@ void expect_nearest(Format format) {
 
 TEST(Float16, WidensEveryValueExactlyAndBack) { expect_exact_widening<float16>(kFloat16); }
 TEST(Bfloat16, WidensEveryValueExactlyAndBack) { expect_exact_widening<bfloat16>(kBfloat16); }
+TEST(Float8E4m3, WidensEveryValueExactlyAndBack) { expect_exact_widening<float8_e4m3>(kFloat8E4m3); }
+TEST(Float8E5m2, WidensEveryValueExactlyAndBack) { expect_exact_widening<float8_e5m2>(kFloat8E5m2); }
 TEST(Float16, NarrowsToTheNearestTiesToEven) { expect_nearest<float16>(kFloat16); }
 TEST(Bfloat16, NarrowsToTheNearestTiesToEven) { expect_nearest<bfloat16>(kBfloat16); }
+TEST(Float8E4m3, NarrowsToTheNearestTiesToEven) { expect_nearest<float8_e4m3>(kFloat8E4m3); }
+TEST(Float8E5m2, NarrowsToTheNearestTiesToEven) { expect_nearest<float8_e5m2>(kFloat8E5m2); }
+
+// Numbers of the OFP8 specification, and what its conversion that does not saturate gives.
+TEST(Float8, HasTheNumbersOfItsSpecification) {
+  static_assert(widen(float8_e4m3{0x7e}) == 448 && widen(float8_e4m3{0x08}) == 0x1p-6f);
+  static_assert(widen(float8_e4m3{0x01}) == 0x1p-9f && widen(float8_e4m3{0xb8}) == -1);
+  static_assert(widen(float8_e5m2{0x7b}) == 57344 && widen(float8_e5m2{0x04}) == 0x1p-14f);
+  static_assert(widen(float8_e5m2{0x01}) == 0x1p-16f && widen(float8_e5m2{0xbc}) == -1);
+  static_assert(narrow<float8_e4m3>(464).bits == 0x7e && narrow<float8_e4m3>(465).bits == 0x7f);
+  static_assert(narrow<float8_e4m3>(-1e9f).bits == 0x7f);
+  static_assert(narrow<float8_e5m2>(61439).bits == 0x7b && narrow<float8_e5m2>(61440).bits == 0x7c);
+  static_assert(narrow<float8_e5m2>(-1e9f).bits == 0xfc);
+}
 
 template <class T>
 class FloatingOperators : public testing::Test {};

@@ -20,11 +20,6 @@ std::vector<std::uint16_t> every_value() {
   return values;
 }
 
-template <class E>
-std::byte* bytes_of(std::vector<E>& values) {
-  return reinterpret_cast<std::byte*>(values.data());
-}
-
 class HalfFloats : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Types, HalfFloats, testing::Values(DType::float16, DType::bfloat16),
                          [](const auto& each) { return std::string(to_string(each.param)); });

@@ -59,6 +59,9 @@ std::uint64_t element(DType dtype, bool partial, Kind kind, std::mt19937_64& ran
     case DType::float64: return floating({11, 52});
     case DType::float16: return floating({5, 10});
     case DType::bfloat16: return floating({8, 7});
+    case DType::float8_e4m3: return floating({4, 3});
+    case DType::float8_e5m2: return floating({5, 2});
+    case DType::boolean: return random() % 2 == 0 ? 0 : random();
     default: {
       const int bits = static_cast<int>(8 * size_of(dtype));
       const std::uint64_t high = std::uint64_t{1} << (bits - 1);

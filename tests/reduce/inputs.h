@@ -21,6 +21,11 @@ std::vector<std::byte> elements(DType dtype, bool partial, std::size_t count, Ki
 
 std::size_t bytes_of(DType dtype, bool partial);
 
+template <class E>
+std::byte* bytes_of(std::vector<E>& values) {
+  return reinterpret_cast<std::byte*>(values.data());
+}
+
 // `bytes` bytes that begin `skew` bytes after an aligned address, fenced by bytes that must not change.
 class Fenced {
  public:

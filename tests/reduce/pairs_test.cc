@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "reduce/element.h"
 #include "reduce/inputs.h"
 #include "reduce/reduce.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 namespace {
@@ -32,8 +34,15 @@ class Pairs : public testing::Test {
       case Op::prod: return expected<Op::prod>(a, b, leaves);
       case Op::min: return expected<Op::min>(a, b, leaves);
       case Op::max: return expected<Op::max>(a, b, leaves);
-      default: return expected<Op::avg>(a, b, leaves);
+      case Op::avg: return expected<Op::avg>(a, b, leaves);
+      default: break;
     }
+    if constexpr (std::integral<T>) {
+      if (op == Op::band) return static_cast<T>(a & b);
+      if (op == Op::bor) return static_cast<T>(a | b);
+      if (op == Op::bxor) return static_cast<T>(a ^ b);
+    }
+    throw std::logic_error("no such operator");
   }
 
   // a[i] beside b[i], for every operator.
@@ -42,7 +51,7 @@ class Pairs : public testing::Test {
     const ReduceSource sources[] = {{bytes_of(a)}, {bytes_of(b), 1}};
     const ReduceTarget target{bytes_of(got)};
     for_each_instruction_set([&] {
-      for (const Op op : all_ops()) {
+      for (const Op op : ops_of(dtype_of<T>)) {
         reduce({dtype_of<T>, op, true, leaves}, sources, {&target, 1}, a.size());
         for (std::size_t i = 0; i < a.size(); ++i) {
           const auto want = std::bit_cast<BitsOf<T>>(expected(op, a[i], b[i], leaves));
@@ -116,6 +125,28 @@ TYPED_TEST(ShortPairs, AllAgree) {
   }
   for (const std::uint32_t leaves : {1u, 2u, 3u, 7u, 127u, 128u, 129u, 255u, 256u, 1u << 31, 0xffffffffu})
     this->expect_same_bits(a, b, leaves);
+}
+
+// The table of truth: any byte but 0 is true, and a result is 0 or 1.
+TEST(Booleans, AllPairsAgreeWithLogic) {
+  std::vector<std::uint8_t> a, b, got(0x10000);
+  for (int i = 0; i < 0x10000; ++i) {
+    a.push_back(static_cast<std::uint8_t>(i));
+    b.push_back(static_cast<std::uint8_t>(i >> 8));
+  }
+  const auto bytes_of = [](std::vector<std::uint8_t>& values) { return reinterpret_cast<std::byte*>(values.data()); };
+  const ReduceSource sources[] = {{bytes_of(a)}, {bytes_of(b), 1}};
+  const ReduceTarget target{bytes_of(got)};
+  const auto expect = [&](Op op, auto logic) {
+    for_each_instruction_set([&] {
+      reduce({DType::boolean, op, true}, sources, {&target, 1}, a.size());
+      for (std::size_t i = 0; i < a.size(); ++i)
+        ASSERT_EQ(got[i], logic(a[i] != 0, b[i] != 0) ? 1 : 0) << to_string(op) << " of " << +a[i] << ", " << +b[i];
+    });
+  };
+  for (const Op op : {Op::sum, Op::max, Op::bor}) expect(op, [](bool x, bool y) { return x || y; });
+  for (const Op op : {Op::prod, Op::min, Op::band}) expect(op, [](bool x, bool y) { return x && y; });
+  expect(Op::bxor, [](bool x, bool y) { return x != y; });
 }
 
 }  // namespace

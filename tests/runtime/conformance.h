@@ -11,6 +11,7 @@
 
 #include "collectives/catalogue.h"
 #include "runtime/shapes.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 
@@ -98,8 +99,9 @@ inline std::vector<std::pair<Shape, Form>> covering_calls(int ranks, int of_each
     for (const Algorithm algorithm : algorithms_of(collective, ranks))
       for (int i = 0; i < of_each; ++i, ++turn) {
         const std::size_t counts[] = {1, n + 1, 0, 1000, n, 4099, 17};
-        calls.push_back({{collective, counts[turn % 7], all_dtypes()[turn % all_dtypes().size()],
-                          all_ops()[turn / 3 % all_ops().size()], static_cast<int>(turn % n)},
+        const DType dtype = all_dtypes()[turn % all_dtypes().size()];
+        const auto ops = ops_of(dtype);
+        calls.push_back({{collective, counts[turn % 7], dtype, ops[turn / 3 % ops.size()], static_cast<int>(turn % n)},
                          {algorithm, turn % 2 == 0, turn % 3 == 0}});
       }
   return calls;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/device_calls.h"
+#include "types/kinds.h"
 
 namespace tutti::internal {
 
@@ -42,7 +43,8 @@ class RandomCalls {
     std::mt19937_64 random(4711);
     for (int i = 0; i < calls; ++i) {
       const DType dtype = all_dtypes()[random() % all_dtypes().size()];
-      const Op op = all_ops()[random() % all_ops().size()];
+      const auto ops = ops_of(dtype);
+      const Op op = ops[random() % ops.size()];
       const std::size_t most = i % 20 == 0 ? 100'000 : 2000;
       shapes_.push_back({kWithBuffers[random() % std::size(kWithBuffers)], random() % most, dtype, op,
                          static_cast<int>(random() % static_cast<unsigned>(ranks))});

@@ -19,8 +19,8 @@ ROOMS = {
     "src/types": PUBLIC,
     "src/topology": "include/tutti/error.h",
     "src/memory": "",
-    "src/reduce": f"{TYPES} src/types src/memory",
-    "src/cuda": f"{TYPES} src/reduce",
+    "src/reduce": f"{TYPES} include/tutti/operator.h src/types src/memory",
+    "src/cuda": f"{TYPES} src/types/kinds.h src/reduce",
     "src/schedule": f"{PUBLIC} src/types",
     "src/collectives": f"{PUBLIC} src/types src/schedule",
     "src/transport": f"{PUBLIC} src/base src/types src/memory src/topology",
@@ -29,8 +29,8 @@ ROOMS = {
     "src/selection": f"{PUBLIC} src/types src/schedule src/collectives",
     "src/executor": f"{PUBLIC} src/types src/schedule src/collectives src/reduce src/cuda src/transport",
     "src/staging": f"{TYPES} src/types src/memory src/cuda src/executor",
-    "src/runtime": f"{PUBLIC} src/base src/types src/topology src/memory src/reduce/float_environment.h src/schedule src/cuda "
-                   "src/transport src/control src/selection src/executor src/staging",
+    "src/runtime": f"{PUBLIC} src/base src/types src/topology src/memory src/reduce/float_environment.h src/reduce/scale.h "
+                   "src/reduce/custom.h src/schedule src/cuda src/transport src/control src/selection src/executor src/staging",
     "src/c": f"{PUBLIC} src/base src/net src/control src/runtime",
     "src/trainer": PUBLIC,
     "src/trainer/cuda": f"{PUBLIC} src/trainer src/cuda/memory.h src/cuda/stream.h src/cuda/check.h",

@@ -15,6 +15,7 @@
 #include "reduce/reduce.h"
 #include "tools/bench/parsed.h"
 #include "tutti/communicator.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -85,7 +86,7 @@ TEST(BenchExpectation, CanonicalAlgorithmsAllGiveTheTreeOfTheDesign) {
 TEST(BenchExpectation, EveryTypeAndOperatorIsWorkedOut) {
   constexpr std::size_t kCount = 1000;
   for (const DType dtype : all_dtypes()) {
-    for (const Op op : all_ops()) {
+    for (const Op op : ops_of(dtype)) {
       const BenchOptions options = parsed(reducing(dtype, op));
       const auto out = reduce_five(dtype, op, kCount, kCanonicalFive);
       Expectation expectation(options, 5);

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "cuda/reduce.h"
 #include "types/collective.h"
+#include "types/kinds.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -120,8 +121,18 @@ void describe(CLI::App& parser, BenchOptions& options) {
   parser.add_flag("--json", options.json, "one JSON object a size");
 }
 
+namespace {
+
+void check_operator(const BenchOptions& options) {
+  if (!can_combine(options.dtype, options.op))
+    throw UsageError(fmt::format("--op {}: {}", to_string(options.op), words_of_misfit(options.dtype, options.op)));
+}
+
+}  // namespace
+
 void check(const BenchOptions& options, int ranks) {
   const auto collective = to_string(options.collective);
+  check_operator(options);
   if (ranks < 1) throw UsageError(fmt::format("-n {}: a job has at least 1 rank", ranks));
   if (options.transport == "inproc" && !options.ranks) {
     throw UsageError("--transport inproc needs -n: its ranks are threads that the benchmark starts itself");
@@ -149,6 +160,7 @@ void check(const BenchOptions& options, int ranks) {
 }
 
 void check_reduce(const CLI::App& parser, const BenchOptions& options) {
+  check_operator(options);
   constexpr std::string_view kMeant[] = {"collective", "--ranks", "--dtype",      "--op",     "--min",    "--max",
                                          "--factor",   "--sizes", "--iterations", "--rounds", "--device", "--json"};
   for (const CLI::Option* option : parser.get_options()) {

@@ -34,19 +34,22 @@ std::optional<FloatShape> float_shape(DType dtype) {
     case DType::float64: return FloatShape{11, 52};
     case DType::float16: return FloatShape{5, 10};
     case DType::bfloat16: return FloatShape{8, 7};
+    case DType::float8_e4m3: return FloatShape{4, 3};
+    case DType::float8_e5m2: return FloatShape{5, 2};
     default: return std::nullopt;
   }
 }
 
-// A number between 2^-9 and 2^4 of either sign, one in 4096 a denormal: enough to show a flush to zero,
-// few enough that the processor's slow path for them does not show in a time. Half the elements are made so that half
-// the ranks hold the same large number there, of either sign: where these cancel, the result is what rounding left of
-// the others. random differs from rank to rank, common does not.
+// A number between 2^-9 and 2^4 of either sign (float8_e4m3: from 2^-6 on), one in 4096 a denormal: enough to show a
+// flush to zero, few enough that the processor's slow path for them does not show in a time. Half the elements are made
+// so that half the ranks hold the same large number there, of either sign: where these cancel, the result is what
+// rounding left of the others. random differs from rank to rank, common does not.
 std::uint64_t float_bits(FloatShape shape, std::uint64_t random, std::uint64_t common) {
   const std::uint64_t bias = (std::uint64_t{1} << (shape.exponent_bits - 1)) - 1;
   const std::uint64_t sign = random >> 63, draw = random >> 53 & 0x3ff;  // 10 bits
   const bool denormal = (random >> 41 & 0xfff) == 0, large = common >> 63 == 1 && (draw & 64) != 0;
-  const std::uint64_t exponent = denormal ? 0 : large ? bias + 13 : bias - 9 + draw % 13;
+  const std::uint64_t least = bias > 9 ? bias - 9 : 1, largest = std::min(bias + 13, 2 * bias - 2);
+  const std::uint64_t exponent = denormal ? 0 : large ? largest : least + draw % (bias + 4 - least);
   const std::uint64_t fraction = (large ? common : random) & ((std::uint64_t{1} << shape.fraction_bits) - 1);
   return (sign << shape.exponent_bits | exponent) << shape.fraction_bits | fraction;
 }
@@ -57,7 +60,8 @@ void write_bits(std::byte* out, std::size_t first, std::size_t count, DType dtyp
   const auto seed = scramble(static_cast<std::uint64_t>(rank) + 1);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t place = (first + i) % kPeriod * 0x9e3779b97f4a7c15, random = scramble(seed + place);
-    const auto bits = static_cast<Bits>(shape ? float_bits(*shape, random, scramble(place)) : random);
+    const bool is_false = dtype == DType::boolean && random >> 63 != 0;  // half of them: few bytes are 0 by chance
+    const auto bits = static_cast<Bits>(shape ? float_bits(*shape, random, scramble(place)) : is_false ? 0 : random);
     std::memcpy(out + i * sizeof bits, &bits, sizeof bits);
   }
 }
