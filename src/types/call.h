@@ -36,7 +36,7 @@ struct Call {
   Op op = Op::sum;
   Order order = Order::canonical;
   Algorithm algorithm = Algorithm::automatic;
-  std::uint8_t flags = 0;  // 0: a user's; 1: split, 2: allocate, 3: make_operator; from 16 on: a user's call of the
+  std::uint8_t flags = 0;  // 0: a user's; 1: split, 2: allocate, 4: make_operator; from 16 on: a user's call of the
                            // custom operator 1, 2, …
   std::uint64_t count = 0;
   std::uint16_t root = 0;
