@@ -77,7 +77,7 @@ std::string in_words(const Call& call, const std::string& number) {
   const CollectiveTraits& traits = traits_of(call.collective);
   if (call.flags == 1) return "split" + number;
   if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
-  if (call.flags == 3) return "make_operator" + number;
+  if (call.flags == 4) return "make_operator" + number;
 
   std::string details;
   const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };

@@ -27,7 +27,7 @@ struct CallSpec {
 };
 
 // Flags of a call that does several all-reduces of one group of calls; in the place of the root is a digest of them.
-inline constexpr std::uint8_t kFusedCalls = 4;
+inline constexpr std::uint8_t kFusedCalls = 3;
 inline constexpr std::uint8_t kFirstCustomCall = 16;
 
 // Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
@@ -40,7 +40,7 @@ struct Call {
   Op op = Op::sum;
   Order order = Order::canonical;
   Algorithm algorithm = Algorithm::automatic;
-  std::uint8_t flags = 0;  // 0: a user's; 1: split, 2: allocate, 3: make_operator, kFusedCalls; from kFirstCustomCall
+  std::uint8_t flags = 0;  // 0: a user's; 1: split, 2: allocate, kFusedCalls, 4: make_operator; from kFirstCustomCall
                            // on: a user's call of the custom operator 1, 2, …
   std::uint64_t count = 0;
   std::uint16_t root = 0;

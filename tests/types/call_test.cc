@@ -71,6 +71,11 @@ TEST(Call, IsDescribedForAPerson) {
   EXPECT_EQ(
       describe({9, Collective::all_gather, DType::uint8, Op::sum, Order::canonical, Algorithm::automatic, 2, 4096}),
       "allocate #9 (4096 bytes)");
+  EXPECT_EQ(
+      describe({10, Collective::all_gather, DType::uint64, Op::sum, Order::canonical, Algorithm::automatic, 4, 8}),
+      "make_operator #10");
+  EXPECT_EQ(describe({11, Collective::scan, DType::int32, Op::custom, Order::canonical, Algorithm::automatic, 16, 5}),
+            "scan #11 (int32 x 5, custom 1)");
   EXPECT_EQ(describe({}), "no call");
 }
 
