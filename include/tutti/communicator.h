@@ -271,6 +271,10 @@ class Communicator {
   void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                       const CallOptions& options = {});
 
+  /// out[s * count, (s + 1) * count) on rank r = in[r * count, (r + 1) * count) of rank s, for every s. Both hold
+  /// size() * count elements. In place: out == in; the call then copies the input first, to memory of the library.
+  void all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+
   /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
 
@@ -297,6 +301,7 @@ class Communicator {
   Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
   Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                             const CallOptions& options = {});
+  Work start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
   /// @}
 

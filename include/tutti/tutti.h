@@ -319,6 +319,11 @@ tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size_t count, 
 tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                              tutti_comm_t comm, void* stream);
 
+/// recvbuff[s * count, (s + 1) * count) on rank r = sendbuff[r * count, (r + 1) * count) of rank s, for every s. Both
+/// hold count of ranks * count elements. In place: recvbuff == sendbuff; the call then copies the input first.
+tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                tutti_comm_t comm, void* stream);
+
 /// Returns once every rank has entered it.
 tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 /// @}
@@ -345,6 +350,8 @@ tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t c
                                   tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                                    tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
 /// @}
 

@@ -46,7 +46,8 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   scan,
-  exclusive_scan
+  exclusive_scan,
+  all_to_all
 };
 
 /// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the

@@ -103,6 +103,10 @@ tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count,
                              tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream);
 }
+tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                tutti_comm_t comm, void* stream) {
+  return run(__func__, comm, {Collective::all_to_all, sendbuff, recvbuff, count, dtype}, stream);
+}
 tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::barrier}, stream);
 }
@@ -138,6 +142,10 @@ tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t c
 tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                                    tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream, work);
+}
+tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_comm_t comm, void* stream, tutti_work_t* work) {
+  return start(__func__, comm, {Collective::all_to_all, sendbuff, recvbuff, count, dtype}, stream, work);
 }
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::barrier}, stream, work);

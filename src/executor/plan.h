@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,8 +23,12 @@ namespace tutti::internal {
 // chunk boundaries fall on cache lines where the collective leaves them free.
 Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total_count);
 
-// Elements that the whole message has: those of all its rows (types/collective.h).
+// Elements of the largest buffer that a rank has: all rows of the message, or all that one rank gives or gets
+// (types/collective.h).
 std::size_t total_count(const Call& call, int ranks);
+
+// Plan::in_place where the plan does not take it: no two buffers lie so.
+inline constexpr std::ptrdiff_t kNotInPlace = std::numeric_limits<std::ptrdiff_t>::min();
 
 struct Plan {
   Call call;  // sequence 0
@@ -36,7 +41,6 @@ struct Plan {
   // viewed).
   std::vector<std::uint32_t> sends, receives, arrivals;
   std::size_t scratch_bytes = 0;
-  std::size_t input_bias = 0, output_bias = 0;  // bytes by which the caller's buffer starts into the space
   // What the caller's buffers must be: bytes, and output - input when in place.
   std::size_t input_bytes = 0, output_bytes = 0;
   std::ptrdiff_t in_place = 0;
@@ -50,7 +54,8 @@ struct Plan {
   std::unique_ptr<Plan> last;
   bool canonical = true;  // combines in the canonical order
   std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 0, output_rows = 0;
-  // Of a packed part: where input and output begin in memory that holds both, in place, and how much that is.
+  // Of a packed part: where input and output begin in memory that holds both, in place unless rows are exchanged, and
+  // how much that is.
   std::size_t input_slot = 0, output_slot = 0, slot_bytes = 0;
 
   std::span<const PlanSource> sources_of(const ReduceStep& step) const {
@@ -62,10 +67,11 @@ struct Plan {
 
 inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
 
-// How a long call is cut: all ranks alike, but for `packed`.
+// How a long call is cut, all ranks alike; and where this rank has its parts.
 struct Cut {
   std::size_t part_bytes = 0;  // of the whole message, about; 0: into one part
   bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
+  bool in_place = false;       // of rows that are exchanged: the output is the memory of the input
 };
 
 // chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}

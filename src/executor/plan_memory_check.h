@@ -8,17 +8,18 @@
 
 #include "executor/plan.h"
 #include "schedule/schedule.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
 // Of one part of a call. Throws Refutation.
 class MemoryCheck {
  public:
-  // row_bytes, of the message, begin every pitch_bytes; in a message by slices, slice s is row s.
-  MemoryCheck(DType dtype, std::size_t row_bytes, std::size_t pitch_bytes, std::size_t rows, bool by_slices);
+  // Rows of row_bytes begin every pitch_bytes of a buffer. If the message has several rows, slices are these.
+  MemoryCheck(DType dtype, std::size_t row_bytes, std::size_t pitch_bytes, const Distribution& holds);
 
-  // What follows is about this plan.
-  void enter(const Plan& plan);
+  // What follows is about this rank's plan.
+  void enter(const Plan& plan, int rank);
 
   // A step of the plan uses `bytes` at `place` where the schedule has `region`.
   void see(const Region& region, const Place& place, std::size_t bytes);
@@ -29,17 +30,18 @@ class MemoryCheck {
   void check_whole_message() const;  // chunks do not overlap, and are all of it
 
  private:
-  using Chunk = std::pair<std::uint16_t, std::uint16_t>;  // of a slice, or of a row of scratch
+  using Chunk = std::pair<std::uint32_t, std::uint16_t>;  // of a slice, or of a row of scratch
   struct Bytes {
     std::size_t begin = 0, end = 0;
   };
   void see_in_buffer(const Region& region, std::size_t offset, std::size_t bytes);
 
   const std::size_t element_, partial_;  // bytes
-  const std::size_t row_bytes_, pitch_bytes_, rows_;
-  const bool by_slices_;
+  const std::size_t row_bytes_, pitch_bytes_;
+  const Distribution holds_;
   const Plan* plan_ = nullptr;
-  std::map<Chunk, Bytes> message_;       // by slice and chunk
+  int rank_ = 0;
+  std::map<Chunk, Bytes> message_;       // by slice and chunk: where in the slice's row
   std::map<Chunk, std::size_t> counts_;  // elements, likewise
   std::map<Chunk, Bytes> scratch_;       // of the plan, by row and chunk
 };

@@ -29,7 +29,7 @@ class PlanCheck {
   void run() {
     if (plan_.steps.size() != schedule_.steps.size() || plan_.sources.size() != schedule_.sources.size())
       throw Refutation{fmt::format("rank {}'s plan has other steps than its schedule", schedule_.rank)};
-    memory_.enter(plan_);
+    memory_.enter(plan_, schedule_.rank);
     for (at_ = 0; at_ < plan_.steps.size(); ++at_) try {
         std::visit([this](const auto& step) { check(step, schedule_.steps[at_]); }, plan_.steps[at_]);
       } catch (const Refutation& refutation) {
@@ -138,39 +138,37 @@ class PlanCheck {
 };
 
 // The caller's buffers, and how its parts are laid out in them.
-void check_buffers(const Plan& plan, const Plan& whole, int rank, int ranks, bool packed) {
-  const auto require = [&](bool holds, const char* what) {
-    if (!holds) throw Refutation{fmt::format("rank {}'s plan: {}", rank, what)};
+void check_buffers(const Plan& plan, const Plan& whole, int rank, const Distribution& holds, bool in_place) {
+  const auto require = [&](bool is_right, const char* what) {
+    if (!is_right) throw Refutation{fmt::format("rank {}'s plan: {}", rank, what)};
   };
   const std::size_t element = size_of(whole.call.dtype);
-  const std::size_t pitch = packed ? plan.row_bytes : whole.whole_row_bytes;
-  const Distribution holds(whole.call.collective, ranks, whole.call.root);
   const RowRange in = holds.input(rank), out = holds.output(rank);
   require(
       plan.input_rows == static_cast<std::size_t>(in.count) && plan.output_rows == static_cast<std::size_t>(out.count),
       "its buffers have other rows");
   require(plan.tag == whole.call.pack() && plan.whole_row_bytes == whole.call.count * element, "it is of another call");
-  require(plan.input_bias == in.first * pitch && plan.output_bias == out.first * pitch, "its own row begins elsewhere");
   require(plan.input_bytes == plan.input_rows * plan.whole_row_bytes &&
               plan.output_bytes == plan.output_rows * plan.whole_row_bytes,
           "it asks for buffers of another size");
   const auto row = static_cast<std::ptrdiff_t>(whole.whole_row_bytes);
-  require(plan.in_place == (out.first - in.first) * row, "in place, a slice has two addresses");
+  const bool is_apart = holds.traits.exchanges() && !in_place;
+  require(plan.in_place == (is_apart ? kNotInPlace : (out.at - in.at) * row), "in place, a row has two addresses");
 }
 
 // Of one part.
 std::vector<std::vector<Shortcut>> check_plans(std::span<const Plan* const> plans, std::size_t part,
-                                               std::span<const Schedule> schedules, const Layout& layout, bool packed) {
+                                               std::span<const Schedule> schedules, const Layout& layout,
+                                               const Goal& goal, bool packed) {
   const Plan& first = plans[0]->part(part);
-  const bool by_slices = traits_of(first.call.collective).has_row_per_rank();
-  MemoryCheck memory(first.call.dtype, first.row_bytes, packed ? first.row_bytes : first.whole_row_bytes,
-                     by_slices ? plans.size() : 1, by_slices);
+  const Distribution holds(first.call.collective, static_cast<int>(plans.size()), first.call.root);
+  MemoryCheck memory(first.call.dtype, first.row_bytes, packed ? first.row_bytes : first.whole_row_bytes, holds);
   std::vector<std::vector<Shortcut>> shortcuts;
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const Plan& plan = plans[rank]->part(part);
     if (plan.row_bytes != first.row_bytes || plans[rank]->parts != plans[0]->parts)
       throw Refutation{fmt::format("rank {} cuts the call otherwise than rank 0", rank)};
-    check_buffers(plan, *plans[0], static_cast<int>(rank), static_cast<int>(plans.size()), packed);
+    check_buffers(plan, *plans[0], static_cast<int>(rank), holds, goal.in_place);
     PlanCheck check(plan, schedules[rank], layout, memory);
     check.run();
     shortcuts.push_back(std::move(check.shortcuts));
@@ -195,7 +193,7 @@ Proof prove_plans(std::span<const Plan* const> plans, std::span<const Schedule> 
       throw Refutation{"the parts together are not the call"};
     // Parts between the first and the last are like the first.
     for (const std::size_t part : {std::size_t{0}, last}) {
-      proof = verify(schedules, layout, goal, check_plans(plans, part, schedules, layout, packed));
+      proof = verify(schedules, layout, goal, check_plans(plans, part, schedules, layout, goal, packed));
       if (!proof.holds || last == 0) return proof;
     }
   } catch (const Refutation& refutation) {

@@ -236,6 +236,9 @@ void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count,
                                   const CallOptions& options) {
   group_->run(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream);
 }
+void Communicator::all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
+  group_->run(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream);
+}
 void Communicator::barrier(const CallOptions& options) {
   group_->run(spec(Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr, options.stream);
 }
@@ -281,6 +284,10 @@ Work Communicator::start_scan(ConstBuffer in, Buffer out, std::size_t count, DTy
 Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                                         const CallOptions& options) {
   return Work(group_->start(spec(Collective::exclusive_scan, count, dtype, op, 0, options), in, out, options.stream));
+}
+Work Communicator::start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                    const CallOptions& options) {
+  return Work(group_->start(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(

@@ -104,7 +104,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void enqueue_staged(Request& request, Engine::Lock& lock);
   std::shared_ptr<Request> start(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                                  void* stream);
-  const Plan& plan_for(const CallSpec& spec, bool packed);
+  const Plan& plan_for(const CallSpec& spec, PlanCache::Buffers buffers);
   void make_ready(const Plan& plan, std::uint32_t sequence);
   void enter(Request& request);
   void enter_rendezvous(Request& request);

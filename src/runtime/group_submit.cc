@@ -11,8 +11,9 @@ namespace {
 std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 
-// What a rank does not hold (types/collective.h) may be anything.
-void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
+// What a rank does not hold (types/collective.h) may be anything. True where the call wants the plan that exchanges
+// rows in place.
+bool check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, std::string(to_string(plan.call.collective)) + ": " + why);
   };
@@ -22,16 +23,20 @@ void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool
     refuse(std::string(null) + " is null though this rank has one and count is " + std::to_string(plan.call.count));
   if (((reads ? in : 0) | (writes ? out : 0)) % size_of(plan.call.dtype) != 0)
     refuse("a buffer is not aligned to its element type");
+  if (overlap && in == out && plan.in_place == kNotInPlace) return true;
   if (reads && writes && overlap) refuse("input and output overlap without being in place");
+  return false;
 }
 
-void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+bool check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::uintptr_t in = address_of(input), out = address_of(output);
-  if (!plan.has_bytes()) return;
+  if (!plan.has_bytes()) return false;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
   const bool overlap = !(apart || in_place);
-  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap) check_closely(plan, in, out, overlap);
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap)
+    return check_closely(plan, in, out, overlap);
+  return false;
 }
 
 // Also what is no kind at all, so that look_at_devices() refuses it.
@@ -52,22 +57,24 @@ Side side_of(ConstBuffer buffer) {
 
 }  // namespace
 
-const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
+const Plan& Group::plan_for(const CallSpec& spec, PlanCache::Buffers buffers) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
     ready_plan_ = nullptr;
   }
-  return plans_.plan_for(spec, packed);
+  return plans_.plan_for(spec, buffers);
 }
 
 inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                          void* stream, Engine::Lock& lock) {
   const bool packed = sides.staged();
-  const Plan* const last = plans_.last_plan_for(spec, packed);
-  const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
-  check_buffers(plan, input, output);
+  const auto buffers = packed ? PlanCache::Buffers::packed : PlanCache::Buffers::usual;
+  const Plan* const last = plans_.last_plan_for(spec, buffers);
+  const Plan& plan = last != nullptr ? *last : plan_for(spec, buffers);
+  const bool exchanges_in_place = check_buffers(plan, input, output);
   if (!failure_.is_well()) refuse();
-  request.plan = &plan;
+  // From slots nothing is exchanged in place.
+  request.plan = exchanges_in_place && !packed ? &plan_for(spec, PlanCache::Buffers::in_place) : &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
   if (packed || stream != nullptr) stage(request, sides, stream, lock);
@@ -147,9 +154,10 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   sides.in.moves = in.count > 0;
   // In place, what is only moved may be where it is wanted already.
   const auto shift =
-      static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
+      static_cast<std::ptrdiff_t>(out.at - in.at) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
   const bool in_place = address_of(output) - address_of(input) == static_cast<std::uintptr_t>(shift);
-  const bool is_there = !holds.traits.combines() && in_place && in.holds(out.first) && out.count <= in.count;
+  const bool is_there =
+      !holds.traits.combines() && !holds.traits.exchanges() && in_place && in.holds(out.first) && out.count <= in.count;
   sides.out.moves = out.count > 0 && !is_there;
   return sides;
 }

@@ -62,22 +62,24 @@ Call PlanCache::resolve(const CallSpec& spec) const {
   return call;
 }
 
-const Plan& PlanCache::plan_for(const CallSpec& spec, bool packed) {
+const Plan& PlanCache::plan_for(const CallSpec& spec, Buffers buffers) {
   const Call call = resolve(spec);
-  auto& plan = plans_[packed ? 1 : 0][call.pack().word];
-  if (plan == nullptr) plan = make(spec, call, packed);
+  auto& plan = plans_[static_cast<std::size_t>(buffers)][call.pack().word];
+  if (plan == nullptr) plan = make(spec, call, buffers);
   last_spec_ = spec;
-  last_packed_ = packed;
+  last_buffers_ = buffers;
   last_ = plan.get();
   return *plan;
 }
 
-std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, bool packed) const {
+std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Buffers buffers) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
   const std::size_t bytes = total_count(call, layout_.ranks()) * size_of(call.dtype);
   // Parts are partitioned otherwise than the whole call: only the canonical order stays the same then.
   const bool cuts = cuts_ && entry.canonical;
-  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0, .packed = packed};
+  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
+                .packed = buffers == Buffers::packed,
+                .in_place = buffers == Buffers::in_place};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut);

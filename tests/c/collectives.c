@@ -74,6 +74,12 @@ static void check_moves(tutti_comm_t world, int rank, int size, double* in, doub
     for (i = 0; i < kCount; ++i) right = right && out[i] == value_of(root, (size_t)rank * kCount + i);
     EXPECT(right);
   }
+  fill(in, rank, 0, (size_t)size * kCount);
+  SUCCEEDS(tutti_all_to_all(in, out, kCount, TUTTI_FLOAT64, world, NULL));
+  SUCCEEDS(tutti_all_to_all(in, in, kCount, TUTTI_FLOAT64, world, NULL)); /* in place */
+  for (r = 0; r < size; ++r)
+    for (i = 0; i < kCount; ++i) right = right && out[(size_t)r * kCount + i] == value_of(r, (size_t)rank * kCount + i);
+  EXPECT(right && memcmp(in, out, sizeof(double) * (size_t)size * kCount) == 0);
   SUCCEEDS(tutti_barrier(world, NULL));
 }
 
@@ -130,7 +136,7 @@ void all_types(tutti_comm_t world, int rank, int size) {
 }
 
 void started_calls(tutti_comm_t world, int rank, int size) {
-  enum { kLength = 16, kCalls = 8 };
+  enum { kLength = 16, kCalls = 9 };
   double in[3 * kLength], out[kCalls][3 * kLength];
   tutti_work_t works[kCalls] = {NULL};
   size_t i;
@@ -144,6 +150,7 @@ void started_calls(tutti_comm_t world, int rank, int size) {
   SUCCEEDS(tutti_start_gather(in, out[5], kLength, TUTTI_FLOAT64, 0, world, NULL, &works[5]));
   SUCCEEDS(tutti_start_scatter(in, out[6], kLength, TUTTI_FLOAT64, 1, world, NULL, &works[6]));
   SUCCEEDS(tutti_start_barrier(world, NULL, &works[7]));
+  SUCCEEDS(tutti_start_all_to_all(in, out[8], kLength, TUTTI_FLOAT64, world, NULL, &works[8]));
   for (c = kCalls - 1; c > 0; --c) {
     int done = 0;
     while (c % 2 == 0 && !done && tutti_work_test(works[c], &done) == TUTTI_SUCCESS) continue;
@@ -158,6 +165,7 @@ void started_calls(tutti_comm_t world, int rank, int size) {
     right = right && out[3][i] == combined(size, (size_t)rank * kLength + i, TUTTI_SUM);
     right = right && out[4][kLength + i] == value_of(1, i);
     right = right && (rank != 0 || out[5][kLength + i] == value_of(1, i));
+    right = right && out[8][kLength + i] == value_of(1, (size_t)rank * kLength + i);
     right = right && out[6][i] == value_of(1, (size_t)rank * kLength + i);
   }
   EXPECT(right);

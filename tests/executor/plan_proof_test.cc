@@ -50,6 +50,7 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
                   .count = count,
                   .root = static_cast<std::uint16_t>(count % static_cast<std::uint64_t>(layout.ranks()))};
   expect_proven({entry, layout, call, chunks, {}}, fused);
+  if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
 }

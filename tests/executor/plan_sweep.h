@@ -25,14 +25,14 @@ struct PlannedCall {
     call.algorithm = entry.algorithm;
     call.order = goal().order;
     if (entry.collective == Collective::barrier) call.count = 0;
-    message = {.root = call.root, .chunks = chunks};
+    message = {.root = call.root, .chunks = chunks, .in_place = cut.in_place};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank)
       plans.push_back(make_plan(call, entry, rank, layout, chunks, kUsualCacheBytes, cut));
   }
 
   Goal goal() const {
-    Goal goal = goal_of(*entry, call.root);
+    Goal goal = goal_of(*entry, message);
     if (layout.leaves() <= 2) goal.order = Order::canonical;
     return goal;
   }
@@ -47,7 +47,8 @@ struct PlannedCall {
     return name_of(*entry) + " on " + std::to_string(layout.ranks()) + " ranks, " + in_words(layout.host) + ", " +
            std::to_string(call.count) + " " + std::string(to_string(call.dtype)) + ", root " +
            std::to_string(call.root) + ", " + std::to_string(message.chunks) + " chunks, parts of " +
-           std::to_string(cut.part_bytes) + (cut.packed ? " packed" : "") + " bytes";
+           std::to_string(cut.part_bytes) + (cut.packed ? " packed" : "") + " bytes" +
+           (cut.in_place ? ", in place" : "");
   }
 };
 

@@ -26,6 +26,7 @@ inline Work started(Communicator& world, const Shape& it, const void* in, void* 
     case Collective::scatter: return world.start_scatter(in, out, it.count, it.dtype, it.root, how);
     case Collective::scan: return world.start_scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::exclusive_scan: return world.start_exclusive_scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::all_to_all: return world.start_all_to_all(in, out, it.count, it.dtype, how);
     case Collective::barrier: break;
   }
   return world.start_barrier(how);
@@ -41,6 +42,7 @@ inline void blocking(Communicator& world, const Shape& it, const void* in, void*
     case Collective::scatter: return world.scatter(in, out, it.count, it.dtype, it.root, how);
     case Collective::scan: return world.scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::exclusive_scan: return world.exclusive_scan(in, out, it.count, it.dtype, it.op, how);
+    case Collective::all_to_all: return world.all_to_all(in, out, it.count, it.dtype, how);
     case Collective::barrier: return world.barrier(how);
   }
 }

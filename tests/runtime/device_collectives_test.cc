@@ -48,6 +48,7 @@ std::vector<std::byte> combined_numbers(const Shape& shape, int me, int ranks) {
       case Collective::all_gather:
       case Collective::gather: return number(static_cast<int>(i / shape.count), i % shape.count);
       case Collective::scatter: return number(shape.root, own + i);
+      case Collective::all_to_all: return number(static_cast<int>(i / shape.count), own + i % shape.count);
       default: return number(shape.root, i);
     }
   });

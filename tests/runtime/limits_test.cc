@@ -12,6 +12,7 @@
 
 #include "memory/available.h"
 #include "runtime/ranks.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {
@@ -68,7 +69,7 @@ TEST(Numbers, ThatNoEnumeratorHasAreRefusedAndTheCommunicatorStaysUsable) {
     const auto refused = [](const std::string& words, const std::function<void()>& call) {
       expect_refused(ErrorCode::invalid_argument, words, call);
     };
-    for (const int number : {10, 31, 99, 255}) {
+    for (const int number : {static_cast<int>(kCollectiveCount), 31, 99, 255}) {
       const auto dtype = static_cast<DType>(number);
       const auto op = static_cast<Op>(number);
       const auto order = static_cast<Order>(number);

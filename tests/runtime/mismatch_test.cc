@@ -68,6 +68,8 @@ const std::vector<Kind> kKinds{
     {"scan", [](Communicator& c, auto& v) { c.scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
     {"exclusive_scan",
      [](Communicator& c, auto& v) { c.exclusive_scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
+    {"all_to_all", [](Communicator& c, auto& v) { c.all_to_all(v.data(), v.data() + 100, 8, DType::int64); }},
+    {"all_to_all, in place", [](Communicator& c, auto& v) { c.all_to_all(v.data(), v.data(), 9, DType::int64); }},
     {"broadcast, count", [](Communicator& c, auto& v) { c.broadcast(v.data(), 9, DType::int64, 0); }},
     {"no call", [](Communicator&, auto&) {}},
 };

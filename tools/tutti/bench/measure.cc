@@ -45,8 +45,8 @@ void Bench::aim_at(std::size_t count) {
   out_ = buffers_.data(options_.in_place ? 0 : 1);
   if (options_.collective == Collective::broadcast) out_ = in_;  // as MPI has it
   if (!options_.in_place) return;
-  in_ += static_cast<std::size_t>(in.first) * row_bytes;
-  out_ += static_cast<std::size_t>(out.first) * row_bytes;
+  in_ += static_cast<std::size_t>(in.at) * row_bytes;
+  out_ += static_cast<std::size_t>(out.at) * row_bytes;
 }
 
 void Bench::prepare() {
