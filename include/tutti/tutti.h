@@ -328,6 +328,42 @@ tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t cou
 tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 /// @}
 
+/// @name Rows of different lengths
+/// @{
+
+/// As the calls of the same names, but each row of a buffer has a length of its own: `counts[r]` elements at
+/// `displs[r]` elements from the beginning of the buffer, for every rank r. `displs` may be null: each row then begins
+/// where the one before it ends. Rows of a recvbuff do not overlap. The arrays are read before the call returns, a
+/// started one too. If two ranks say different lengths of one row, both calls fail with TUTTI_ERROR_MISMATCH.
+///
+/// Row r of recvbuff on every rank = sendbuff[0, recvcounts[r]) of rank r; the same counts on every rank. In place:
+/// sendbuff == recvbuff + displs[rank].
+tutti_result_t tutti_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts, const size_t* displs,
+                                  tutti_dtype_t dtype, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, sendcounts[r]) on rank r = the reduction over all ranks of row r of sendbuff; the same counts on every
+/// rank. In place: recvbuff == sendbuff + displs[rank].
+tutti_result_t tutti_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                      void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
+                                      void* stream);
+
+/// Row r of recvbuff on rank `root` = sendbuff[0, sendcount) of rank r. Other ranks' recvbuff, counts and displacements
+/// are not looked at. In place, on the root: sendbuff == recvbuff + displs[root].
+tutti_result_t tutti_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                              const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, recvcount) on rank r = row r of sendbuff of rank `root`. Other ranks' sendbuff, counts and displacements
+/// are not looked at. In place, on the root: recvbuff == sendbuff + displs[root].
+tutti_result_t tutti_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs, void* recvbuff,
+                               size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+
+/// Row s of recvbuff on rank r = row r of sendbuff of rank s, for every s. In place: recvbuff == sendbuff, with equal
+/// counts and displacements; the call then copies the input first.
+tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
+                                  const size_t* recvcounts, const size_t* rdispls, tutti_dtype_t dtype,
+                                  tutti_comm_t comm, void* stream);
+/// @}
+
 /// @name Started calls
 /// @{
 
@@ -352,6 +388,21 @@ tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t 
                                    tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                       tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                        const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm, void* stream,
+                                        tutti_work_t* work);
+tutti_result_t tutti_start_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                            void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
+                                            void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                    const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm,
+                                    void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                     void* recvbuff, size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm,
+                                     void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
+                                        void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
+                                        tutti_dtype_t dtype, tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
 /// @}
 

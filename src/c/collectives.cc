@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "c/call.h"
 #include "c/handles.h"
 #include "runtime/any_call.h"
 
@@ -31,18 +32,9 @@ static_assert(kOps[TUTTI_MAX] == Op::max && kOps[TUTTI_MIN] == Op::min);
                                           std::to_string(number) + " but should be " + expected);
 }
 
-// A call as C describes it.
-struct CCall {
-  Collective collective;
-  const void* sendbuff = nullptr;
-  void* recvbuff = nullptr;
-  size_t count = 0;
-  tutti_dtype_t dtype = TUTTI_UINT8;
-  tutti_op_t op = TUTTI_SUM;
-  int root = 0;
-};
+}  // namespace
 
-inline CallSpec spec_of(const CCall& call, Order order) {
+CallSpec tutti::internal::c_api::spec_of(const CCall& call, Order order) {
   if (static_cast<unsigned>(call.dtype) >= std::size(kDTypes))
     refuse_number(call.collective, "dtype", call.dtype, "one of enum tutti_dtype, 0 to 9");
   if (static_cast<unsigned>(call.op) >= std::size(kOps))
@@ -54,6 +46,8 @@ inline CallSpec spec_of(const CCall& call, Order order) {
           .root = call.root,
           .count = call.count};
 }
+
+namespace {
 
 inline tutti_result_t run(const char* function, tutti_comm_t comm, const CCall& call, void* stream) {
   return guarded([&] {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "schedule/text.h"
@@ -27,17 +28,28 @@ void check_disjoint(const Map& regions, std::string_view what) {
 
 }  // namespace
 
-MemoryCheck::MemoryCheck(DType dtype, std::size_t row_bytes, std::size_t pitch_bytes, const Distribution& holds)
-    : element_(size_of(dtype)),
-      partial_(accumulation_size_of(dtype)),
-      row_bytes_(row_bytes),
-      pitch_bytes_(pitch_bytes),
-      holds_(holds) {}
+MemoryCheck::MemoryCheck(DType dtype, const Distribution& holds)
+    : element_(size_of(dtype)), partial_(accumulation_size_of(dtype)), holds_(holds) {}
 
-void MemoryCheck::enter(const Plan& plan, int rank) {
+void MemoryCheck::enter(const Plan& plan, int rank, Buffers buffers) {
   plan_ = &plan;
   rank_ = rank;
+  buffers_ = std::move(buffers);
   scratch_.clear();
+  const auto note = [&](const RowRange& held, const std::vector<Bytes>& rows) {
+    if (rows.size() != static_cast<std::size_t>(held.count))
+      throw Refutation{fmt::format("rank {} has {} rows in a buffer, not {}", rank, held.count, rows.size())};
+    for (int i = 0; i < held.count; ++i) {
+      const Bytes& row = rows[static_cast<std::size_t>(i)];
+      const int number = held.first + i * held.step;
+      const auto [found, fresh] = lengths_.try_emplace(number, row.end - row.begin);
+      if (found->second != row.end - row.begin)
+        throw Refutation{
+            fmt::format("row {} has {} bytes, and elsewhere {}", number, row.end - row.begin, found->second)};
+    }
+  };
+  note(holds_.input(rank), buffers_.input);
+  note(holds_.output(rank), buffers_.output);
 }
 
 void MemoryCheck::see(const Region& region, const Place& place, std::size_t bytes) {
@@ -66,9 +78,13 @@ void MemoryCheck::see_in_buffer(const Region& region, std::size_t offset, std::s
   const RowRange held = in ? holds_.input(rank_) : holds_.output(rank_);
   const int row = holds_.traits.has_rows() ? static_cast<int>(region.slice) : 0;
   if (bytes == 0) return;
-  const std::size_t begin = held.holds(row) ? static_cast<std::size_t>(held.index(row)) * pitch_bytes_ : 0;
-  if (region.row != 0 || !held.holds(row) || offset < begin || offset + bytes > begin + row_bytes_)
-    throw Refutation{fmt::format("{} lies outside of its row of the caller's buffer", to_text(region))};
+  const auto outside = [&] {
+    return Refutation{fmt::format("{} lies outside of its row of the caller's buffer", to_text(region))};
+  };
+  if (region.row != 0 || !held.holds(row)) throw outside();
+  const Bytes in_buffer = (in ? buffers_.input : buffers_.output)[static_cast<std::size_t>(held.index(row))];
+  if (offset < in_buffer.begin || offset + bytes > in_buffer.end) throw outside();
+  const std::size_t begin = in_buffer.begin;
   const Bytes here{offset - begin, offset - begin + bytes};
   const auto [found, fresh] = message_.try_emplace({region.slice, region.chunk}, here);
   if (found->second.begin != here.begin)
@@ -78,15 +94,17 @@ void MemoryCheck::see_in_buffer(const Region& region, std::size_t offset, std::s
 
 void MemoryCheck::leave() const { check_disjoint(scratch_, "scratch"); }
 
-void MemoryCheck::check_whole_message() const {
-  std::vector<std::map<Chunk, Bytes>> rows(static_cast<std::size_t>(holds_.rows()));
-  for (const auto& [chunk, bytes] : message_) rows[holds_.traits.has_rows() ? chunk.first : 0].emplace(chunk, bytes);
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    check_disjoint(rows[row], "a row of the message");
+void MemoryCheck::check_whole_message() {
+  std::map<int, std::map<Chunk, Bytes>> rows;
+  for (const auto& [row, bytes] : lengths_) rows[row];
+  for (const auto& [chunk, bytes] : message_)
+    rows[holds_.traits.has_rows() ? static_cast<int>(chunk.first) : 0].emplace(chunk, bytes);
+  for (const auto& [row, chunks] : rows) {
+    check_disjoint(chunks, "a row of the message");
     std::size_t held = 0;
-    for (const auto& [chunk, bytes] : rows[row]) held += bytes.end - bytes.begin;
-    if (held != row_bytes_)
-      throw Refutation{fmt::format("row {} of the message has {} bytes, and its chunks {}", row, row_bytes_, held)};
+    for (const auto& [chunk, bytes] : chunks) held += bytes.end - bytes.begin;
+    if (held != lengths_[row])
+      throw Refutation{fmt::format("row {} of the message has {} bytes, and its chunks {}", row, lengths_[row], held)};
   }
 }
 

@@ -40,7 +40,7 @@ inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_) make_ready(*request.plan, request.sequence);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
-  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes()) enter_rendezvous(request);
+  if (rendezvous_ != nullptr && request.plan->meets_on_device) enter_rendezvous(request);
 }
 
 // A rank without device memory says so, and goes on.
@@ -126,9 +126,10 @@ void Group::advance() {
   } catch (const LengthMismatch& mismatch) {
     const int peer = members_.rank_of(mismatch.peer);
     abort({ErrorCode::mismatch, peer,
-           members_.name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-               members_.own_name() + " expects " + std::to_string(mismatch.mine_bytes) +
-               "; do all ranks run the same version?"});
+           members_.name_of(peer) + " has a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+               members_.own_name() + " has one of " + std::to_string(mismatch.mine_bytes) + "; do " +
+               (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
+                                                           : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
     cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();

@@ -39,6 +39,13 @@ bool check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   return false;
 }
 
+void check_exchange_in_place(const CallSpec& spec) {
+  if (spec.rows != nullptr && spec.rows->input != spec.rows->output)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(spec.collective)) +
+                    "_v: in place, the rows of input and output have the same lengths and the same places");
+}
+
 // Also what is no kind at all, so that look_at_devices() refuses it.
 bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
 
@@ -74,6 +81,7 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   const bool exchanges_in_place = check_buffers(plan, input, output);
   if (!failure_.is_well()) refuse();
   // From slots nothing is exchanged in place.
+  if (exchanges_in_place) check_exchange_in_place(spec);
   request.plan = exchanges_in_place && !packed ? &plan_for(spec, PlanCache::Buffers::in_place) : &plan;
   request.input = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
@@ -133,9 +141,11 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   const std::string what(to_string(spec.collective));
   const Distribution holds(spec.collective, size(), spec.root);
   const RowRange in = holds.input(rank()), out = holds.output(rank());
+  const bool reads = spec.rows != nullptr ? spec.rows->input.extent() > 0 : in.count > 0 && spec.count > 0;
+  const bool writes = spec.rows != nullptr ? spec.rows->output.extent() > 0 : out.count > 0 && spec.count > 0;
   // A buffer that this rank does not hold may be anything: nobody asks what it is.
-  if (in.count == 0 && out.count > 0) input = output;
-  if (out.count == 0 && in.count > 0) output = Buffer(const_cast<void*>(input.data), input.memory, input.device);
+  if (!reads && writes) input = output;
+  if (!writes && reads) output = Buffer(const_cast<void*>(input.data), input.memory, input.device);
   for (const MemoryKind kind : {input.memory, output.memory})
     if (kind > MemoryKind::managed)
       throw Error(ErrorCode::invalid_argument,
@@ -147,18 +157,18 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  if ((!reads && !writes) || input.data == nullptr || output.data == nullptr) return {};
   const bool is_one = input.data == output.data && input.memory == output.memory && input.device == output.device;
   const Side side = side_of(input);
   Sides sides{side, is_one ? side : side_of(output)};
-  sides.in.moves = in.count > 0;
+  sides.in.moves = reads;
   // In place, what is only moved may be where it is wanted already.
   const auto shift =
       static_cast<std::ptrdiff_t>(out.at - in.at) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
   const bool in_place = address_of(output) - address_of(input) == static_cast<std::uintptr_t>(shift);
-  const bool is_there =
-      !holds.traits.combines() && !holds.traits.exchanges() && in_place && in.holds(out.first) && out.count <= in.count;
-  sides.out.moves = out.count > 0 && !is_there;
+  const bool is_there = spec.rows == nullptr && !holds.traits.combines() && !holds.traits.exchanges() && in_place &&
+                        in.holds(out.first) && out.count <= in.count;
+  sides.out.moves = writes && !is_there;
   return sides;
 }
 

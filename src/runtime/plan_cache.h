@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/log.h"
 #include "executor/plan.h"
@@ -42,6 +43,7 @@ class PlanCache {
  private:
   static constexpr std::size_t kMaxPlans = 512;
 
+  std::size_t bytes_of(const Call& call) const;
   Call resolve(const CallSpec& spec) const;
   std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, Buffers buffers) const;
 
@@ -51,7 +53,8 @@ class PlanCache {
   const std::size_t cache_bytes_;
   const bool cuts_;
   const Log& log_;
-  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[3];  // by Buffers
+  // By Buffers; of unequal rows, by these too. A plan of these is not the last_.
+  std::map<std::pair<std::array<std::uint64_t, 2>, CallRows>, std::unique_ptr<Plan>> plans_[3];
   const Plan* last_ = nullptr;
   CallSpec last_spec_;  // that it is for
   Buffers last_buffers_ = Buffers::usual;

@@ -37,7 +37,8 @@ void check(const CallSpec& spec, int ranks) {
   check_named(what, "operator", spec.op);
   check_named(what, "order", spec.order);
   check_named(what, "algorithm", spec.algorithm);
-  if (spec.count >= kMaxElements / static_cast<std::uint64_t>(ranks))
+  const bool in_all = spec.flags == kUnequalRows;
+  if (spec.count >= kMaxElements / static_cast<std::uint64_t>(in_all ? 1 : ranks))
     throw Error(ErrorCode::invalid_argument,
                 what + ": a count of " + std::to_string(spec.count) +
                     " is too large: there must be fewer than 2^48 elements over all ranks");
@@ -73,17 +74,21 @@ namespace {
 
 std::string in_words(const Call& call, const std::string& number) {
   const CollectiveTraits& traits = traits_of(call.collective);
-  if (call.flags == 1) return "split" + number;
-  if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
+  if (call.flags == kSplit) return "split" + number;
+  if (call.flags == kAllocate) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
 
   std::string details;
   const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
-  if (traits.has_bytes()) add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
+  const bool unequal = call.flags == kUnequalRows;
+  if (traits.has_bytes())
+    add(std::string(to_string(call.dtype)) +
+        (unequal && !traits.shows_all_rows() ? "" : " x " + std::to_string(call.count) + (unequal ? " in all" : "")));
   if (traits.combines()) add(std::string(to_string(call.op)));
   if (traits.has_root()) add("root " + std::to_string(call.root));
   if (call.algorithm != Algorithm::automatic) add(std::string(to_string(call.algorithm)));
   if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
-  return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");
+  return std::string(to_string(call.collective)) + (unequal ? "_v" : "") + number +
+         (details.empty() ? "" : " (" + details + ")");
 }
 
 }  // namespace

@@ -9,9 +9,14 @@
 #include <string>
 
 #include "tutti/types.h"
+#include "types/call_rows.h"
 #include "types/tag.h"
 
 namespace tutti::internal {
+
+// What an internal call is for, or a user's call is.
+inline constexpr std::uint8_t kSplit = 1, kAllocate = 2;
+inline constexpr std::uint8_t kUnequalRows = 3;  // the rows have lengths of their own (CallSpec::rows)
 
 // What a caller asks for: the algorithm may still be open.
 struct CallSpec {
@@ -22,8 +27,15 @@ struct CallSpec {
   Algorithm algorithm = Algorithm::automatic;
   std::uint8_t flags = 0;
   int root = 0;
+  // Of each row. Of unequal rows: of all together, if every rank knows them all (shows_all_rows()); else 0.
   std::uint64_t count = 0;
-  friend bool operator==(const CallSpec&, const CallSpec&) = default;
+  const CallRows* rows = nullptr;  // if flags == kUnequalRows; outlives the making of the call's plan
+
+  // Without the rows.
+  friend bool operator==(const CallSpec& a, const CallSpec& b) {
+    return a.collective == b.collective && a.dtype == b.dtype && a.op == b.op && a.order == b.order &&
+           a.algorithm == b.algorithm && a.flags == b.flags && a.root == b.root && a.count == b.count;
+  }
 };
 
 // Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
@@ -36,7 +48,7 @@ struct Call {
   Op op = Op::sum;
   Order order = Order::canonical;
   Algorithm algorithm = Algorithm::automatic;
-  std::uint8_t flags = 0;  // what an internal call is for: 0 a user's, 1 split, 2 allocate
+  std::uint8_t flags = 0;  // 0, kSplit, kAllocate or kUnequalRows
   std::uint64_t count = 0;
   std::uint16_t root = 0;
 

@@ -40,6 +40,8 @@ struct CollectiveTraits {
 
   constexpr bool combines() const { return result == Result::combined || is_scan(); }
   constexpr bool is_scan() const { return result == Result::prefix || result == Result::prefix_before; }
+  // Each rank's buffers have all rows, so each knows how long all of them are.
+  constexpr bool shows_all_rows() const { return input == Held::all || output == Held::all; }
   constexpr bool has_bytes() const { return result != Result::nothing; }
   constexpr bool has_root() const { return input == Held::at_root || output == Held::at_root; }
   // Each row goes from one rank to another, and lies elsewhere in the output than in the input.

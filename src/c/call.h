@@ -1,0 +1,25 @@
+// A collective as C describes it.
+#pragma once
+
+#include <cstddef>
+
+#include "runtime/any_call.h"
+#include "tutti/tutti.h"
+#include "tutti/types.h"
+
+namespace tutti::internal::c_api {
+
+struct CCall {
+  Collective collective;
+  const void* sendbuff = nullptr;
+  void* recvbuff = nullptr;
+  size_t count = 0;
+  tutti_dtype_t dtype = TUTTI_UINT8;
+  tutti_op_t op = TUTTI_SUM;
+  int root = 0;
+};
+
+// Throws Error{invalid_argument} for a number of a type or an operator that C has not.
+CallSpec spec_of(const CCall& call, Order order);
+
+}  // namespace tutti::internal::c_api
