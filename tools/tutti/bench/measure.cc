@@ -168,7 +168,10 @@ double Bench::time_round(std::size_t calls) {
   return us / static_cast<double>(calls);
 }
 
-bool Bench::repeatable() const { return !options_.in_place || options_.touch || !holds_.traits.combines(); }
+// In place, the input of the next call is the output of the one before.
+bool Bench::repeatable() const {
+  return !options_.in_place || options_.touch || !(holds_.traits.combines() || holds_.traits.exchanges());
+}
 
 template <class T>
 std::vector<T> Bench::gather(const std::vector<T>& mine) {
