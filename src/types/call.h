@@ -1,5 +1,6 @@
 // A collective call packed into the 128 bits that travel with every message as its fingerprint. Nothing is hashed: two
-// tags are equal exactly when the calls are, and a tag that arrives says what the peer called.
+// tags are equal exactly when the calls are, but for the lengths of unequal rows, and a tag that arrives says what the
+// peer called.
 //
 //   word 0: sequence 32 | collective 5 | dtype 5 | op 4 | order 2 | algorithm 8 | flags 8
 //   word 1: count 48 | root 16

@@ -71,6 +71,10 @@ TEST(Call, IsDescribedForAPerson) {
   EXPECT_EQ(
       describe({9, Collective::all_gather, DType::uint8, Op::sum, Order::canonical, Algorithm::automatic, 2, 4096}),
       "allocate #9 (4096 bytes)");
+  EXPECT_EQ(describe({.sequence = 4, .collective = Collective::all_gather, .flags = kUnequalRows, .count = 24}),
+            "all_gather_v #4 (uint8 x 24 in all)");
+  EXPECT_EQ(describe({.sequence = 5, .collective = Collective::all_to_all, .flags = kUnequalRows}),
+            "all_to_all_v #5 (uint8)");
   EXPECT_EQ(describe({}), "no call");
 }
 
