@@ -265,7 +265,8 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
     describe_unequal_buffers(*plan, holds, rank, *cut.rows, cut.in_place);
   else
     describe_buffers(*plan, holds, rank, count, cut.in_place);
-  plan->meets_on_device = entry.canonical && cut.rows == nullptr && plan->has_bytes();
+  // All ranks say the same here. Ranks with unequal rows meet too, to find out that they go apart.
+  plan->meets_on_device = entry.canonical && (cut.rows != nullptr || plan->has_bytes());
 
   for (const Step& step : schedule.steps) {
     require_one_message_a_peer(schedule.sources_of(step));

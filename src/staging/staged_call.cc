@@ -102,7 +102,9 @@ bool StagedCall::is_delivered() const {
 Participant StagedCall::participant(const Tag& tag) const {
   Participant participant{.tag = tag};
   if (!input_.staged || !output_.staged || input_.device != output_.device) return participant;
-  if (plan_.in_place == kNotInPlace && input_.data == output_.data) return participant;  // no kernel there does it
+  // No kernel there does these.
+  if (plan_.call.flags == kUnequalRows || (plan_.in_place == kNotInPlace && input_.data == output_.data))
+    return participant;
   participant.device = input_.device;
   participant.input = input_.data;
   participant.output = output_.data;

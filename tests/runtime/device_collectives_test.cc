@@ -118,6 +118,23 @@ TEST_P(OnDevices, RowsOfDifferentLengthsComeWhereTheyShould) {
         GetParam());
 }
 
+// The rank with rows of one length waits for the others at the device, which the other one does not use.
+TEST_P(OnDevices, RowsOfDifferentLengthsAreAnotherCallThanRowsOfOneLength) {
+  const auto call = [](Communicator& world) {
+    const DeviceBuffer in(MemoryKind::device, 16), out(MemoryKind::device, 32);
+    const std::size_t counts[] = {4, 4};
+    world.rank() == 0 ? world.all_gather(in.data(), out.data(), 4, DType::int32)
+                      : world.all_gather_v(in.data(), out.data(), {counts}, DType::int32);
+    world.barrier();
+  };
+  try {
+    Communicator::run_threads(2, call, GetParam());
+    ADD_FAILURE() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::mismatch) << error.what();
+  }
+}
+
 // Under sanitizers, where all of them take minutes, some.
 #ifdef TUTTI_BRIEF
 const std::vector<std::string> kLongTransports{"shm"};
