@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
       return [=] { MPI_Gather(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, MPI_COMM_WORLD); };
     if (collective == "scatter")
       return [=] { MPI_Scatter(in, part, MPI_FLOAT, out, part, MPI_FLOAT, 0, MPI_COMM_WORLD); };
+    if (collective == "all_to_all")
+      return [=] { MPI_Alltoall(in, part, MPI_FLOAT, out, part, MPI_FLOAT, MPI_COMM_WORLD); };
     if (collective == "scan") return [=] { MPI_Scan(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
     if (collective == "exclusive_scan") return [=] { MPI_Exscan(in, out, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); };
     if (collective == "barrier") return [] { MPI_Barrier(MPI_COMM_WORLD); };

@@ -54,6 +54,16 @@ struct Buffer {
   int device = -1;                            ///< as ConstBuffer::device
 };
 
+/// The rows of one buffer, which need not be of one length: row r goes to rank r, or comes from it. A value: it points
+/// at the caller's arrays, which a call reads before it returns, a started one too.
+struct UnequalRows {
+  /// Rows of so many elements; 0 is a row too. Each begins where the one before it ends, or at its displacement.
+  UnequalRows(std::span<const std::size_t> row_counts, std::span<const std::size_t> row_displacements = {})
+      : counts(row_counts), displacements(row_displacements) {}
+  std::span<const std::size_t> counts;         ///< elements, by row
+  std::span<const std::size_t> displacements;  ///< elements from the beginning of the buffer, by row; or empty
+};
+
 /// How a call is done. Every rank must pass the same values, except `stream`: the call checks them.
 struct CallOptions {
   Algorithm algorithm = Algorithm::automatic;  ///< the algorithm of the call
@@ -343,6 +353,45 @@ class Communicator {
   void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                       const CallOptions& options = {});
 
+  /// out[s * count, (s + 1) * count) on rank r = in[r * count, (r + 1) * count) of rank s, for every s. Both hold
+  /// size() * count elements. In place: out == in; the call then copies the input first, to memory of the library.
+  void all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+
+  /// @name Rows of different lengths
+  /// @{
+
+  /// The calls of the same names, but each row has a length of its own. `rows` says where the rows of `in` or `out`
+  /// begin, and how long they are: counts[r] elements at displacements[r], for every rank r. Buffers reach to the end
+  /// of their last row. Rows of an output do not overlap. Errors: as of other calls; also Error{invalid_argument} for
+  /// rows that are not as said here.
+  ///
+  /// A rank knows the rows of its own buffers alone. If two ranks say different lengths of one row, the message that
+  /// carries the row shows it, and both calls end with Error{mismatch}; the rank that only sends may find out in its
+  /// next call. On device memory, rows always pass through the host.
+
+  /// Row r of `out` on every rank = in[0, counts[r]) of rank r. `rows` are those of `out`: the same lengths on every
+  /// rank. In place: in == out + displacements[rank()].
+  void all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype, const CallOptions& options = {});
+  /// out[0, counts[r]) on rank r = the reduction over all ranks of row r of `in`. `rows` are those of `in`: the same
+  /// lengths on every rank. In place: out == in + displacements[rank()].
+  void reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
+                        const CallOptions& options = {});
+  /// Row r of `out` on rank `root` = in[0, count) of rank r. `rows` are those of the root's `out`; other ranks' `out`
+  /// and `rows` are not looked at. The root's count is counts[root]. In place, on the root: in == out +
+  /// displacements[root].
+  void gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype, int root,
+                const CallOptions& options = {});
+  /// out[0, count) on rank r = row r of `in` of rank `root`. `rows` are those of the root's `in`; other ranks' `in` and
+  /// `rows` are not looked at. The root's count is counts[root]. In place, on the root: out == in +
+  /// displacements[root].
+  void scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype, int root,
+                 const CallOptions& options = {});
+  /// Row s of `out` on rank r = row r of `in` of rank s, for every s. Row r of both is as long on rank r. In place: out
+  /// == in, with the same lengths and places of rows; the call then copies the input first.
+  void all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows, DType dtype,
+                    const CallOptions& options = {});
+  /// @}
+
   /// Returns once every rank has entered it.
   void barrier(const CallOptions& options = {});
 
@@ -394,6 +443,17 @@ class Communicator {
                   const CallOptions& options = {});
   Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                             const CallOptions& options = {});
+  Work start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+  Work start_all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype,
+                          const CallOptions& options = {});
+  Work start_reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
+                              const CallOptions& options = {});
+  Work start_gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype, int root,
+                      const CallOptions& options = {});
+  Work start_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype, int root,
+                       const CallOptions& options = {});
+  Work start_all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows,
+                          DType dtype, const CallOptions& options = {});
   Work start_barrier(const CallOptions& options = {});
   /// @}
 

@@ -368,8 +368,49 @@ tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size_t count, 
 tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                              tutti_comm_t comm, void* stream);
 
+/// recvbuff[s * count, (s + 1) * count) on rank r = sendbuff[r * count, (r + 1) * count) of rank s, for every s. Both
+/// hold count of ranks * count elements. In place: recvbuff == sendbuff; the call then copies the input first.
+tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                tutti_comm_t comm, void* stream);
+
 /// Returns once every rank has entered it.
 tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
+/// @}
+
+/// @name Rows of different lengths
+/// @{
+
+/// As the calls of the same names, but each row of a buffer has a length of its own: `counts[r]` elements at
+/// `displs[r]` elements from the beginning of the buffer, for every rank r. `displs` may be null: each row then begins
+/// where the one before it ends. Rows of a recvbuff do not overlap. The arrays are read before the call returns, a
+/// started one too. If two ranks say different lengths of one row, both calls fail with TUTTI_ERROR_MISMATCH.
+///
+/// Row r of recvbuff on every rank = sendbuff[0, recvcounts[r]) of rank r; the same counts on every rank. In place:
+/// sendbuff == recvbuff + displs[rank].
+tutti_result_t tutti_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts, const size_t* displs,
+                                  tutti_dtype_t dtype, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, sendcounts[r]) on rank r = the reduction over all ranks of row r of sendbuff; the same counts on every
+/// rank. In place: recvbuff == sendbuff + displs[rank].
+tutti_result_t tutti_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                      void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
+                                      void* stream);
+
+/// Row r of recvbuff on rank `root` = sendbuff[0, sendcount) of rank r. Other ranks' recvbuff, counts and displacements
+/// are not looked at. In place, on the root: sendbuff == recvbuff + displs[root].
+tutti_result_t tutti_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                              const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, recvcount) on rank r = row r of sendbuff of rank `root`. Other ranks' sendbuff, counts and displacements
+/// are not looked at. In place, on the root: recvbuff == sendbuff + displs[root].
+tutti_result_t tutti_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs, void* recvbuff,
+                               size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+
+/// Row s of recvbuff on rank r = row r of sendbuff of rank s, for every s. In place: recvbuff == sendbuff, with equal
+/// counts and displacements; the call then copies the input first.
+tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
+                                  const size_t* recvcounts, const size_t* rdispls, tutti_dtype_t dtype,
+                                  tutti_comm_t comm, void* stream);
 /// @}
 
 /// @name Started calls
@@ -394,7 +435,50 @@ tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t c
                                   tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                                    tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                        const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm, void* stream,
+                                        tutti_work_t* work);
+tutti_result_t tutti_start_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                            void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
+                                            void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
+                                    const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm,
+                                    void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                     void* recvbuff, size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm,
+                                     void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
+                                        void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
+                                        tutti_dtype_t dtype, tutti_comm_t comm, void* stream, tutti_work_t* work);
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
+/// @}
+
+/// @name Send and receive, and groups of calls
+/// @{
+
+/// Sends sendbuff[0, count) to rank `peer`. Blocks until sendbuff may be written again, or has a stream. The first send
+/// from one rank to another belongs to the first receive there from that rank, and so on; both must have the same count
+/// and type, else both get TUTTI_ERROR_MISMATCH. Neither waits for the collectives of the communicator.
+/// Communicator::send() in tutti/communicator.h says the rest.
+tutti_result_t tutti_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm,
+                          void* stream);
+/// recvbuff[0, count) = what rank `peer` has sent.
+tutti_result_t tutti_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm, void* stream);
+/// The same; these return at once. `tag` is from 0 to 65535, and must be the same of both; tutti_send() and
+/// tutti_recv() have 0. It is checked, and selects nothing.
+tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
+                                tutti_comm_t comm, void* stream, tutti_work_t* work);
+tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, int tag, tutti_comm_t comm,
+                                void* stream, tutti_work_t* work);
+
+/// Opens a group of calls, and ends it. The calls that this thread makes in between begin together at the outermost
+/// tutti_group_end(), which blocks until those are over that block, and gives the first error: of an argument, then
+/// none of them is made; else of a call. Sends and receives of a group cannot deadlock. A rank may send to itself
+/// there. tutti::group_start() in tutti/communicator.h says the rest.
+tutti_result_t tutti_group_start(void);
+tutti_result_t tutti_group_end(void);
 /// @}
 
 /// @name Works

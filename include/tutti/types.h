@@ -90,7 +90,8 @@ enum class Collective : std::uint8_t {
   scatter,
   scan,
   exclusive_scan,
-  transfer
+  transfer,
+  all_to_all
 };
 
 /// How a call is done. algorithms.def lists the names by collective: Algorithm::ring, for example. `automatic`: the

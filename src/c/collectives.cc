@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "c/call.h"
 #include "c/handles.h"
 #include "runtime/any_call.h"
 
@@ -18,24 +19,9 @@ using internal::CallSpec;
                                           std::to_string(number) + " but should be " + expected);
 }
 
-// A call as C describes it.
-struct CCall {
-  Collective collective;
-  const void* sendbuff = nullptr;
-  void* recvbuff = nullptr;
-  size_t count = 0;
-  tutti_dtype_t dtype = TUTTI_UINT8;
-  tutti_op_t op = TUTTI_SUM;
-  int root = 0;
-};
+}  // namespace
 
-// What a call of the C++ library takes.
-struct Described {
-  CallSpec spec;
-  std::optional<Scalar> scalar;
-};
-
-inline Described describe(const CCall& call, const tutti_comm& comm) {
+Described tutti::internal::c_api::describe(const CCall& call, const tutti_comm& comm) {
   const DType* const dtype = dtype_of_number(call.dtype);
   if (dtype == nullptr) refuse_number(call.collective, "dtype", call.dtype, "one of enum tutti_dtype");
   const std::optional<Operator> op = operator_of_number(comm, call.op);
@@ -51,6 +37,8 @@ inline Described describe(const CCall& call, const tutti_comm& comm) {
            .count = call.count},
           op->scalar};
 }
+
+namespace {
 
 inline tutti_result_t run(const char* function, tutti_comm_t comm, const CCall& call, void* stream) {
   return guarded([&] {
@@ -102,6 +90,10 @@ tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count,
                              tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream);
 }
+tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                tutti_comm_t comm, void* stream) {
+  return run(__func__, comm, {Collective::all_to_all, sendbuff, recvbuff, count, dtype}, stream);
+}
 tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::barrier}, stream);
 }
@@ -137,6 +129,10 @@ tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t c
 tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                                    tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream, work);
+}
+tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_comm_t comm, void* stream, tutti_work_t* work) {
+  return start(__func__, comm, {Collective::all_to_all, sendbuff, recvbuff, count, dtype}, stream, work);
 }
 tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::barrier}, stream, work);

@@ -5,6 +5,8 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/requirements.h"
+#include "schedule/apart.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -12,7 +14,8 @@ Schedule AlgorithmEntry::schedule(int rank, const Layout& layout, const Message&
   const std::string name = name_of(*this);
   require_valid(name, rank, layout, message);
   if (!several_leaves) require_one_leaf_each(name, layout);
-  return function(rank, layout, message);
+  const Schedule schedule = function(rank, layout, message);
+  return message.in_place && traits_of(collective).exchanges() ? with_input_apart(schedule) : schedule;
 }
 
 std::span<const AlgorithmEntry> catalogue() {

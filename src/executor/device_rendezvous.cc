@@ -43,7 +43,7 @@ class OneDevice {
 
  private:
   std::size_t offset_of(int row, const RowRange& held) const {
-    return static_cast<std::size_t>(row - held.first) * call_.count * size_of(call_.dtype);
+    return static_cast<std::size_t>(held.index(row)) * call_.count * size_of(call_.dtype);
   }
   const std::byte* input_of(int rank, int row) const {
     return participants_[rank].input + offset_of(row, holds_.input(rank));

@@ -42,8 +42,8 @@ class Operation {
     links_ = links;
     workspace_ = &workspace;
     next_ = returned_ = 0;
-    base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input) - plan.input_bias;
-    base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output) - plan.output_bias;
+    base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input);
+    base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output);
     base_[static_cast<int>(Space::scratch)] = reinterpret_cast<std::uintptr_t>(workspace.scratch);
   }
 
@@ -81,7 +81,7 @@ class Operation {
   Tag tag_{};
   std::span<PeerLink> links_;
   Workspace* workspace_ = nullptr;
-  std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies, which may be before the buffer
+  std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies
   std::size_t next_ = 0;         // step
   std::size_t done_ = 0;         // elements of it
   bool finishes_ = false;        // the reduce under way does its finisher's work too

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "executor/plan_fusing.h"
+#include "executor/rows.h"
 #include "schedule/leaves.h"
 #include "tutti/error.h"
 #include "types/collective.h"
@@ -25,25 +26,28 @@ bool outgrows(std::size_t bytes, std::size_t cache_bytes) { return bytes > cache
 // Makes places of regions, and steps of a plan of those of a schedule.
 class Places {
  public:
-  // stride: elements from one exact slice to the next, as the buffers have them.
-  Places(const Schedule& schedule, const Partition& partition, DType dtype, std::size_t stride)
+  // rows: of slices that are exact; others are those of the partition.
+  Places(const Schedule& schedule, const Partition& partition, const Rows& rows, DType dtype)
       : partition_(partition),
+        rows_(rows),
+        exact_(schedule.exact_slices),
         element_(size_of(dtype)),
         accumulation_(accumulation_size_of(dtype)),
-        gap_(schedule.exact_slices ? stride - partition.count / partition.slices : 0) {
+        chunks_(static_cast<std::size_t>(schedule.chunks)) {
+    if (schedule.scratch_rows == 0) return;
     std::size_t longest = 0;
-    for (int s = 0; s < schedule.slices; ++s)
-      for (int c = 0; c < schedule.chunks; ++c) longest = std::max(longest, partition.chunk(s, c).size());
+    for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(schedule.slices); ++s)
+      for (std::uint16_t c = 0; c < schedule.chunks; ++c)
+        longest = std::max(longest, range({.slice = s, .chunk = c}).size());
     scratch_cell_ = (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
-    chunks_ = static_cast<std::size_t>(schedule.chunks);
   }
 
   std::size_t scratch_row_bytes() const { return chunks_ * scratch_cell_; }
 
   Place place(const Region& region) const {
-    if (region.space == Space::scratch) return {region.space, (region.row * chunks_ + region.chunk) * scratch_cell_};
-    const std::size_t begin = partition_.chunk(region.slice, region.chunk).begin;
-    return {region.space, (region.row * partition_.count + begin + region.slice * gap_) * element_};
+    if (is_scratch(region.space)) return {Space::scratch, (region.row * chunks_ + region.chunk) * scratch_cell_};
+    const std::size_t row = exact_ ? rows_.begin(region.space, static_cast<int>(region.slice)) : 0;
+    return {region.space, (region.row * partition_.count + row + range(region).begin) * element_};
   }
 
   PlanStep step(const Step& step) const {
@@ -79,12 +83,21 @@ class Places {
   }
 
  private:
-  std::size_t count(const Region& region) const { return partition_.chunk(region.slice, region.chunk).size(); }
+  std::size_t count(const Region& region) const { return range(region).size(); }
+  // Of a row, or of all elements.
+  ElementRange range(const Region& region) const {
+    if (!exact_) return partition_.chunk(region.slice, region.chunk);
+    Partition row = partition_;
+    row.count = rows_.length(static_cast<int>(region.slice));
+    row.slices = 1;
+    return row.chunk(0, region.chunk);
+  }
 
   const Partition& partition_;
+  const Rows& rows_;
+  bool exact_;
   std::size_t element_, accumulation_, chunks_;
-  std::size_t gap_;           // elements between one slice and the next
-  std::size_t scratch_cell_;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
+  std::size_t scratch_cell_ = 0;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
 };
 
 // Prepares the reductions. If a reduce may also do its finisher's work, the reduction for both lies behind its own.
@@ -157,55 +170,109 @@ Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total
 }
 
 std::size_t total_count(const Call& call, int ranks) {
-  return call.count * static_cast<std::size_t>(traits_of(call.collective).rows(ranks));
+  return call.count * static_cast<std::size_t>(traits_of(call.collective).buffer_rows(ranks));
 }
 
 namespace {
 
-// What is known of the caller's buffers, and of those that a part of `count` elements works in, where rows begin
-// `stride` elements apart.
-void describe_buffers(Plan& plan, int rank, int ranks, std::size_t count, std::size_t stride) {
-  const Call& call = plan.call;
-  const std::size_t element = size_of(call.dtype);
-  const Distribution holds(call.collective, ranks, call.root);
+// What is known of the caller's buffers, and of those that a part of `count` elements works in.
+void describe_buffers(Plan& plan, const Distribution& holds, int rank, std::size_t count, bool in_place) {
+  const std::size_t element = size_of(plan.call.dtype);
   const RowRange in = holds.input(rank), out = holds.output(rank);
-  plan.alignment = element;
+  const auto input_rows = static_cast<std::size_t>(in.count), output_rows = static_cast<std::size_t>(out.count);
   plan.row_bytes = count * element;
-  plan.whole_row_bytes = call.count * element;
-  plan.input_rows = static_cast<std::size_t>(in.count);
-  plan.output_rows = static_cast<std::size_t>(out.count);
-  plan.input_bytes = plan.input_rows * plan.whole_row_bytes;
-  plan.output_bytes = plan.output_rows * plan.whole_row_bytes;
-  plan.input_bias = static_cast<std::size_t>(in.first) * stride * element;
-  plan.output_bias = static_cast<std::size_t>(out.first) * stride * element;
-  if (in.count > 0 && out.count > 0) {
-    const int first = std::min(in.first, out.first);
-    plan.input_slot = static_cast<std::size_t>(in.first - first) * plan.row_bytes;
-    plan.output_slot = static_cast<std::size_t>(out.first - first) * plan.row_bytes;
+  plan.whole_row_bytes = plan.call.count * element;
+  plan.input_bytes = input_rows * plan.whole_row_bytes;
+  plan.output_bytes = output_rows * plan.whole_row_bytes;
+  if (holds.traits.exchanges()) {
+    plan.output_slot = input_rows * plan.row_bytes;
+  } else if (in.count > 0 && out.count > 0) {
+    const int first = std::min(in.at, out.at);
+    plan.input_slot = static_cast<std::size_t>(in.at - first) * plan.row_bytes;
+    plan.output_slot = static_cast<std::size_t>(out.at - first) * plan.row_bytes;
   }
-  plan.slot_bytes = std::max(plan.input_slot + plan.input_rows * plan.row_bytes,
-                             plan.output_slot + plan.output_rows * plan.row_bytes);
-  plan.in_place = static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(plan.whole_row_bytes);
+  plan.slot_bytes =
+      std::max(plan.input_slot + input_rows * plan.row_bytes, plan.output_slot + output_rows * plan.row_bytes);
+  const auto copies = [&](std::size_t slot, std::size_t rows) -> RowCopy {
+    return {.buffer_stride = plan.whole_row_bytes,
+            .slot = slot,
+            .slot_stride = plan.row_bytes,
+            .row_bytes = plan.row_bytes,
+            .rows = rows};
+  };
+  plan.fetches = {copies(plan.input_slot, input_rows)};
+  plan.deliveries = {copies(plan.output_slot, output_rows)};
+  plan.in_place = holds.traits.exchanges() && !in_place
+                      ? kNotInPlace
+                      : static_cast<std::ptrdiff_t>(out.at - in.at) * static_cast<std::ptrdiff_t>(plan.whole_row_bytes);
+}
+
+// One right behind the other.
+BufferRows packed(BufferRows rows) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < rows.counts.size(); ++i) {
+    rows.begins[i] = begin;
+    begin += rows.counts[i];
+  }
+  return rows;
+}
+
+// The same of rows of different lengths. In a slot, the output is behind the input.
+void describe_unequal_buffers(Plan& plan, const Distribution& holds, int rank, const CallRows& rows, bool in_place) {
+  const std::size_t element = size_of(plan.call.dtype);
+  plan.input_bytes = rows.input.extent() * element;
+  plan.output_bytes = rows.output.extent() * element;
+  plan.output_slot = rows.input.total() * element;
+  plan.slot_bytes = plan.output_slot + rows.output.total() * element;
+  const auto copies = [&](const BufferRows& of, std::size_t slot, std::vector<RowCopy>& to) {
+    for (std::size_t i = 0; i < of.counts.size(); ++i) {
+      const std::size_t bytes = of.counts[i] * element;
+      plan.row_bytes = std::max(plan.row_bytes, bytes);
+      if (bytes > 0) to.push_back({.buffer = of.begins[i] * element, .slot = slot, .row_bytes = bytes, .rows = 1});
+      slot += bytes;
+    }
+  };
+  copies(rows.input, 0, plan.fetches);
+  copies(rows.output, plan.output_slot, plan.deliveries);
+  if (holds.traits.exchanges()) {
+    plan.in_place = in_place ? 0 : kNotInPlace;
+  } else if (holds.gives(rank, rank) && holds.gets(rank, rank)) {  // the row that both buffers have
+    const Rows of(holds, rank, rows);
+    plan.in_place = (static_cast<std::ptrdiff_t>(of.begin(Space::input, rank)) -
+                     static_cast<std::ptrdiff_t>(of.begin(Space::output, rank))) *
+                    static_cast<std::ptrdiff_t>(element);
+  }
 }
 
 // The plan of a part of `count` elements.
 std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes, std::size_t count, std::size_t stride,
+                                int chunks, std::size_t cache_bytes, std::size_t count, const Cut& cut,
                                 const CustomOperator* custom) {
   Call of_part = call;
   of_part.count = count;
-  const std::size_t total = total_count(of_part, layout.ranks());
-  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks : 1};
+  const std::size_t total = cut.rows != nullptr ? count : total_count(of_part, layout.ranks());
+  const Distribution holds(call.collective, layout.ranks(), call.root);
+  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks : 1, .in_place = cut.in_place};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
-  const Places places(schedule, partition, call.dtype, stride);
+  CallRows unequal;
+  if (cut.rows != nullptr)
+    unequal = cut.packed ? CallRows{packed(cut.rows->input), packed(cut.rows->output)} : *cut.rows;
+  const Rows rows =
+      cut.rows != nullptr ? Rows(holds, rank, unequal) : Rows(holds, rank, count, cut.packed ? count : call.count);
+  const Places places(schedule, partition, rows, call.dtype);
 
   auto plan = std::make_unique<Plan>();
   plan->call = call;
   plan->tag = call.pack();
-  plan->canonical = entry.canonical;
   plan->scratch_bytes = schedule.scratch_rows * places.scratch_row_bytes();
-  describe_buffers(*plan, rank, layout.ranks(), count, stride);
+  plan->alignment = size_of(call.dtype);
+  if (cut.rows != nullptr)
+    describe_unequal_buffers(*plan, holds, rank, *cut.rows, cut.in_place);
+  else
+    describe_buffers(*plan, holds, rank, count, cut.in_place);
+  // All ranks say the same here. Ranks with unequal rows meet too, to find out that they go apart.
+  plan->meets_on_device = entry.canonical && (cut.rows != nullptr || plan->has_bytes());
 
   for (const Step& step : schedule.steps) {
     require_one_message_a_peer(schedule.sources_of(step));
@@ -216,8 +283,8 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
-  const std::size_t passes =
-      stride == count ? total : total_count(call, layout.ranks());  // through the cache, in a call
+  // Through the cache, in a call.
+  const std::size_t passes = cut.packed || cut.rows != nullptr ? total : total_count(call, layout.ranks());
   if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
@@ -226,7 +293,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
 // Elements of the call's count that a part has: of a multiple of what lines and 16-byte accesses want.
 std::size_t count_of_part(const Call& call, int ranks, const Cut& cut) {
   const std::size_t bytes = total_count(call, ranks) * size_of(call.dtype);
-  if (cut.part_bytes == 0 || bytes <= cut.part_bytes) return call.count;
+  if (cut.part_bytes == 0 || cut.rows != nullptr || bytes <= cut.part_bytes) return call.count;
   const std::size_t parts = (bytes + cut.part_bytes - 1) / cut.part_bytes;
   constexpr std::size_t kGrain = kLineBytes;
   return std::min<std::size_t>(call.count, ((call.count + parts - 1) / parts + kGrain - 1) / kGrain * kGrain);
@@ -238,8 +305,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
                                 int chunks, std::size_t cache_bytes, const Cut& cut, const CustomOperator* custom) {
   const std::size_t count = count_of_part(call, layout.ranks(), cut);
   const auto part = [&](std::size_t elements) {
-    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut.packed ? elements : call.count,
-                     custom);
+    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut, custom);
   };
   auto plan = part(count);
   if (count == call.count) return plan;

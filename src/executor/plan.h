@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,8 +23,21 @@ namespace tutti::internal {
 // chunk boundaries fall on cache lines where the collective leaves them free.
 Partition partition_for(const Schedule& schedule, DType dtype, std::size_t total_count);
 
-// Elements that the whole message has: those of all its rows (types/collective.h).
+// Elements of the largest buffer that a rank has: all rows of the message, or all that one rank gives or gets
+// (types/collective.h).
 std::size_t total_count(const Call& call, int ranks);
+
+// Plan::in_place where the plan does not take it: no two buffers lie so.
+inline constexpr std::ptrdiff_t kNotInPlace = std::numeric_limits<std::ptrdiff_t>::min();
+
+// `rows` rows of row_bytes, at equal distances in the caller's buffer and in the slot. In bytes from the beginning of
+// each; of the buffer, of the first part.
+struct RowCopy {
+  std::size_t buffer = 0, buffer_stride = 0;
+  std::size_t slot = 0, slot_stride = 0;
+  std::size_t row_bytes = 0, rows = 0;
+  friend bool operator==(const RowCopy&, const RowCopy&) = default;
+};
 
 struct Plan {
   Call call;  // sequence 0
@@ -36,7 +50,6 @@ struct Plan {
   // viewed).
   std::vector<std::uint32_t> sends, receives, arrivals;
   std::size_t scratch_bytes = 0;
-  std::size_t input_bias = 0, output_bias = 0;  // bytes by which the caller's buffer starts into the space
   // What the caller's buffers must be: bytes, and output - input when in place.
   std::size_t input_bytes = 0, output_bytes = 0;
   std::ptrdiff_t in_place = 0;
@@ -44,13 +57,16 @@ struct Plan {
   std::size_t most_sources = 0, most_pushes = 0;
 
   // The steps above do the call in parts [0, parts), one after the other. A shorter last part has its own plan, `last`.
-  // The caller's buffers are rows of whole_row_bytes, as many as types/collective.h says; each part takes the next
-  // row_bytes of every row.
+  // The caller's buffers are rows of whole_row_bytes; each part takes the next row_bytes of every row.
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
-  bool canonical = true;  // combines in the canonical order
-  std::size_t row_bytes = 0, whole_row_bytes = 0, input_rows = 0, output_rows = 0;
-  // Of a packed part: where input and output begin in memory that holds both, in place, and how much that is.
+  // Where rows are not all of one length there is one part, and row_bytes is the rank's longest.
+  std::size_t row_bytes = 0, whole_row_bytes = 0;
+  bool meets_on_device = false;  // ranks whose buffers lie on one device may do it there
+  // How the rows of a packed part go from the caller's input to its slot, and from there to the caller's output.
+  std::vector<RowCopy> fetches, deliveries;
+  // Of a packed part: where input and output begin in memory that holds both, in place unless rows are exchanged, and
+  // how much that is.
   std::size_t input_slot = 0, output_slot = 0, slot_bytes = 0;
 
   std::span<const PlanSource> sources_of(const ReduceStep& step) const {
@@ -62,10 +78,12 @@ struct Plan {
 
 inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
 
-// How a long call is cut: all ranks alike, but for `packed`.
+// How a long call is cut, all ranks alike; and where this rank has its rows.
 struct Cut {
-  std::size_t part_bytes = 0;  // of the whole message, about; 0: into one part
-  bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
+  std::size_t part_bytes = 0;      // of the whole message, about; 0: into one part
+  bool packed = false;             // a part's rows lie one right behind the other, and not where the caller has them
+  const CallRows* rows = nullptr;  // of different lengths: such a call is not cut
+  bool in_place = false;           // of rows that are exchanged: the output is the memory of the input
 };
 
 // chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}

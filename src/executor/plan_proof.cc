@@ -20,16 +20,18 @@ namespace {
 // One rank's plan against its schedule.
 class PlanCheck {
  public:
-  PlanCheck(const Plan& plan, const Schedule& schedule, const Layout& layout, MemoryCheck& memory)
+  PlanCheck(const Plan& plan, const Schedule& schedule, const Layout& layout, MemoryCheck& memory,
+            MemoryCheck::Buffers buffers)
       : plan_(plan),
         schedule_(schedule),
         memory_(memory),
+        buffers_(std::move(buffers)),
         reductions_(plan, static_cast<std::uint32_t>(combined_leaves(layout, plan.call.collective, schedule.rank))) {}
 
   void run() {
     if (plan_.steps.size() != schedule_.steps.size() || plan_.sources.size() != schedule_.sources.size())
       throw Refutation{fmt::format("rank {}'s plan has other steps than its schedule", schedule_.rank)};
-    memory_.enter(plan_);
+    memory_.enter(plan_, schedule_.rank, buffers_);
     for (at_ = 0; at_ < plan_.steps.size(); ++at_) try {
         std::visit([this](const auto& step) { check(step, schedule_.steps[at_]); }, plan_.steps[at_]);
       } catch (const Refutation& refutation) {
@@ -131,71 +133,166 @@ class PlanCheck {
   const Plan& plan_;
   const Schedule& schedule_;
   MemoryCheck& memory_;
+  const MemoryCheck::Buffers buffers_;
   const ReductionCheck reductions_;
   std::size_t at_ = 0;           // step
   std::size_t fused_until_ = 0;  // the step behind the last one that the reduce before may do early
   std::map<int, Traffic> traffic_;
 };
 
-// The caller's buffers, and how its parts are laid out in them.
-void check_buffers(const Plan& plan, const Plan& whole, int rank, int ranks, bool packed) {
-  const auto require = [&](bool holds, const char* what) {
-    if (!holds) throw Refutation{fmt::format("rank {}'s plan: {}", rank, what)};
-  };
-  const std::size_t element = size_of(whole.call.dtype);
-  const std::size_t pitch = packed ? plan.row_bytes : whole.whole_row_bytes;
-  const Distribution holds(whole.call.collective, ranks, whole.call.root);
-  const RowRange in = holds.input(rank), out = holds.output(rank);
-  require(
-      plan.input_rows == static_cast<std::size_t>(in.count) && plan.output_rows == static_cast<std::size_t>(out.count),
-      "its buffers have other rows");
-  require(plan.tag == whole.call.pack() && plan.whole_row_bytes == whole.call.count * element, "it is of another call");
-  require(plan.input_bias == in.first * pitch && plan.output_bias == out.first * pitch, "its own row begins elsewhere");
-  require(plan.input_bytes == plan.input_rows * plan.whole_row_bytes &&
-              plan.output_bytes == plan.output_rows * plan.whole_row_bytes,
-          "it asks for buffers of another size");
-  const auto row = static_cast<std::ptrdiff_t>(whole.whole_row_bytes);
-  require(plan.in_place == (out.first - in.first) * row, "in place, a slice has two addresses");
-}
+// What is known of one rank's buffers: of a call, and of this part of it.
+class BufferCheck {
+ public:
+  // rows: of the rank, if they are not all of one length.
+  BufferCheck(const Plan& plan, const Plan& whole, int rank, const Distribution& holds, const CallRows* rows,
+              bool packed)
+      : plan_(plan),
+        whole_(whole),
+        rank_(rank),
+        traits_(holds.traits),
+        element_(size_of(whole.call.dtype)),
+        in_(holds.input(rank)),
+        out_(holds.output(rank)),
+        rows_(rows),
+        packed_(packed) {}
+
+  void run(bool in_place) const {
+    require(plan_.tag == whole_.call.pack(), "it is of another call");
+    if (rows_ == nullptr)
+      require(plan_.whole_row_bytes == whole_.call.count * element_, "its rows have another length");
+    const std::vector<Bytes> input = in_buffer(in_, true), output = in_buffer(out_, false);
+    require(plan_.input_bytes == extent(input) && plan_.output_bytes == extent(output),
+            "it asks for buffers of another size");
+    check_in_place(in_place, input, output);
+    if (packed_) {
+      check_copies(plan_.fetches, input, plan_.input_slot);
+      check_copies(plan_.deliveries, output, plan_.output_slot);
+    }
+  }
+
+  // Where the part finds its rows.
+  MemoryCheck::Buffers buffers() const { return {in_part(in_, true), in_part(out_, false)}; }
+
+ private:
+  using Bytes = MemoryCheck::Bytes;
+
+  void require(bool is_right, const char* what) const {
+    if (!is_right) throw Refutation{fmt::format("rank {}'s plan: {}", rank_, what)};
+  }
+
+  // The whole rows, as the caller has them.
+  std::vector<Bytes> in_buffer(const RowRange& held, bool input) const {
+    std::vector<Bytes> found;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(held.count); ++i) {
+      const std::size_t row = whole_.call.count * element_;
+      if (rows_ == nullptr) {
+        found.push_back({i * row, (i + 1) * row});
+        continue;
+      }
+      const BufferRows& of = input ? rows_->input : rows_->output;
+      found.push_back({of.begins.at(i) * element_, (of.begins.at(i) + of.counts.at(i)) * element_});
+    }
+    return found;
+  }
+  // As the operation has them: cut to the part, and one right behind the other if packed.
+  std::vector<Bytes> in_part(const RowRange& held, bool input) const {
+    std::vector<Bytes> found = in_buffer(held, input);
+    std::size_t end = 0;
+    for (Bytes& row : found) {
+      const std::size_t length = rows_ == nullptr ? plan_.row_bytes : row.end - row.begin;
+      if (packed_) row.begin = end;
+      row.end = end = row.begin + length;
+    }
+    return found;
+  }
+  static std::size_t extent(const std::vector<Bytes>& rows) {
+    std::size_t end = 0;
+    for (const Bytes& row : rows)
+      if (row.begin != row.end) end = std::max(end, row.end);
+    return end;
+  }
+
+  // The row that both have must have one address.
+  void check_in_place(bool in_place, const std::vector<Bytes>& input, const std::vector<Bytes>& output) const {
+    if (traits_.exchanges()) return require(plan_.in_place == (in_place ? 0 : kNotInPlace), "it is for other buffers");
+    if (!traits_.has_rows()) return require(plan_.in_place == 0, "in place, the message has two addresses");
+    if (!in_.holds(rank_) || !out_.holds(rank_)) return;
+    const std::size_t from = input[static_cast<std::size_t>(in_.index(rank_))].begin;
+    const std::size_t to = output[static_cast<std::size_t>(out_.index(rank_))].begin;
+    require(plan_.in_place == static_cast<std::ptrdiff_t>(from) - static_cast<std::ptrdiff_t>(to),
+            "in place, a row has two addresses");
+  }
+
+  // Copies between a device and a slot go by rows: byte by byte those of the part, and in their order.
+  void check_copies(const std::vector<RowCopy>& copies, const std::vector<Bytes>& rows, std::size_t slot) const {
+    std::vector<Bytes> wanted, found;
+    for (const Bytes& row : rows)
+      if (const std::size_t length = rows_ == nullptr ? plan_.row_bytes : row.end - row.begin; length > 0)
+        wanted.push_back({row.begin, row.begin + length});
+    for (const RowCopy& copy : copies)
+      for (std::size_t i = 0; i < copy.rows && copy.row_bytes > 0; ++i) {
+        const std::size_t begin = copy.buffer + i * copy.buffer_stride;
+        require(copy.slot + i * copy.slot_stride == slot, "its slot has rows elsewhere");
+        found.push_back({begin, begin + copy.row_bytes});
+        slot += copy.row_bytes;
+        require(slot <= plan_.slot_bytes, "its slot is too small");
+      }
+    require(std::ranges::equal(wanted, found,
+                               [](const Bytes& a, const Bytes& b) { return a.begin == b.begin && a.end == b.end; }),
+            "its buffers have other rows");
+  }
+
+  const Plan& plan_;
+  const Plan& whole_;
+  const int rank_;
+  const CollectiveTraits& traits_;
+  const std::size_t element_;
+  const RowRange in_, out_;
+  const CallRows* const rows_;
+  const bool packed_;
+};
 
 // Of one part.
 std::vector<std::vector<Shortcut>> check_plans(std::span<const Plan* const> plans, std::size_t part,
-                                               std::span<const Schedule> schedules, const Layout& layout, bool packed) {
+                                               std::span<const Schedule> schedules, const Layout& layout,
+                                               const Goal& goal, bool packed, std::span<const CallRows> rows) {
   const Plan& first = plans[0]->part(part);
-  const bool by_slices = traits_of(first.call.collective).has_row_per_rank();
-  MemoryCheck memory(first.call.dtype, first.row_bytes, packed ? first.row_bytes : first.whole_row_bytes,
-                     by_slices ? plans.size() : 1, by_slices);
+  const Distribution holds(first.call.collective, static_cast<int>(plans.size()), first.call.root);
+  MemoryCheck memory(first.call.dtype, holds);
   std::vector<std::vector<Shortcut>> shortcuts;
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const Plan& plan = plans[rank]->part(part);
-    if (plan.row_bytes != first.row_bytes || plans[rank]->parts != plans[0]->parts)
+    if ((rows.empty() && plan.row_bytes != first.row_bytes) || plans[rank]->parts != plans[0]->parts)
       throw Refutation{fmt::format("rank {} cuts the call otherwise than rank 0", rank)};
-    check_buffers(plan, *plans[0], static_cast<int>(rank), static_cast<int>(plans.size()), packed);
-    PlanCheck check(plan, schedules[rank], layout, memory);
+    const BufferCheck buffers(plan, *plans[0], static_cast<int>(rank), holds, rows.empty() ? nullptr : &rows[rank],
+                              packed);
+    buffers.run(goal.in_place);
+    PlanCheck check(plan, schedules[rank], layout, memory, buffers.buffers());
     check.run();
     shortcuts.push_back(std::move(check.shortcuts));
   }
   // An exclusive scan of one rank has no output, and moves nothing.
-  const bool is_wanted = std::ranges::any_of(plans, [](const Plan* plan) { return plan->output_rows > 0; });
-  if (is_wanted || !traits_of(first.call.collective).has_bytes()) memory.check_whole_message();
+  bool is_wanted = !holds.traits.has_bytes();
+  for (int rank = 0; rank < holds.ranks; ++rank) is_wanted = is_wanted || holds.output(rank).count > 0;
+  if (is_wanted) memory.check_whole_message();
   return shortcuts;
 }
 
 }  // namespace
 
 Proof prove_plans(std::span<const Plan* const> plans, std::span<const Schedule> schedules, const Layout& layout,
-                  const Goal& goal, bool packed) {
+                  const Goal& goal, bool packed, std::span<const CallRows> rows) {
   Proof proof;
   try {
     if (plans.empty() || plans.size() != schedules.size())
       throw Refutation{fmt::format("there are {} plans of {} schedules", plans.size(), schedules.size())};
     const Plan& first = *plans[0];
     const std::size_t last = first.parts - 1;
-    if (last * first.row_bytes + first.part(last).row_bytes != first.whole_row_bytes)
+    if (rows.empty() ? last * first.row_bytes + first.part(last).row_bytes != first.whole_row_bytes : last != 0)
       throw Refutation{"the parts together are not the call"};
     // Parts between the first and the last are like the first.
     for (const std::size_t part : {std::size_t{0}, last}) {
-      proof = verify(schedules, layout, goal, check_plans(plans, part, schedules, layout, packed));
+      proof = verify(schedules, layout, goal, check_plans(plans, part, schedules, layout, goal, packed, rows));
       if (!proof.holds || last == 0) return proof;
     }
   } catch (const Refutation& refutation) {

@@ -34,6 +34,7 @@ struct GroupedCall {
   bool blocks = false;                 // group_end() waits for it
   std::vector<Fused::Part> run{};      // of a run: its calls; spec.count is that of all of them
   std::uint64_t digest = 0;            // likewise
+  std::unique_ptr<CallRows> rows{};    // those of spec
   std::unique_ptr<Fused> fused{};
 };
 
@@ -255,7 +256,7 @@ std::exception_ptr begin_all(std::vector<GroupedCall>& calls) {
 
 void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms,
                     std::shared_ptr<Request> request) {
-  if (spec.flags != 0 && spec.flags < kFirstCustomCall)
+  if (spec.flags == kSplit || spec.flags == kAllocate || spec.flags == kMakeOperator)
     throw Error(ErrorCode::invalid_argument,
                 "split(), allocate() and make_operator() need an answer from all ranks at once: call them outside a "
                 "group of calls");
@@ -278,6 +279,10 @@ void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffe
                          .terms = terms,
                          .request = std::move(request),
                          .blocks = blocks});
+  if (spec.rows == nullptr) return;
+  GroupedCall& call = calls.calls.back();
+  call.rows = std::make_unique<CallRows>(*spec.rows);
+  call.spec.rows = call.rows.get();
 }
 
 void CallGroup::send_to_self(Group& of, const CallSpec& spec, ConstBuffer data, const Terms& terms,

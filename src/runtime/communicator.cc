@@ -263,13 +263,17 @@ void Communicator::scatter(ConstBuffer in, Buffer out, std::size_t count, DType 
                            const CallOptions& options) {
   group_->run(spec(*group_, Collective::scatter, count, dtype, Op::sum, root, options), in, out, terms_of(options));
 }
-void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, const CallOptions& options) {
+void Communicator::scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                        const CallOptions& options) {
   group_->run(spec(*group_, Collective::scan, count, dtype, op, 0, options), in, out, terms_of(options, op.scalar));
 }
 void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
                                   const CallOptions& options) {
   group_->run(spec(*group_, Collective::exclusive_scan, count, dtype, op, 0, options), in, out,
               terms_of(options, op.scalar));
+}
+void Communicator::all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
+  group_->run(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream);
 }
 void Communicator::barrier(const CallOptions& options) {
   group_->run(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
@@ -301,10 +305,10 @@ Work Communicator::start_broadcast(ConstBuffer in, Buffer out, std::size_t count
   return Work(group_->start(spec(*group_, Collective::broadcast, count, dtype, Op::sum, root, options), in, out,
                             terms_of(options)));
 }
-Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
-                                const CallOptions& options) {
-  return Work(
-      group_->start(spec(*group_, Collective::reduce, count, dtype, op, root, options), in, out, terms_of(options, op.scalar)));
+Work Communicator::start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                int root, const CallOptions& options) {
+  return Work(group_->start(spec(*group_, Collective::reduce, count, dtype, op, root, options), in, out,
+                            terms_of(options, op.scalar)));
 }
 Work Communicator::start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
                                 const CallOptions& options) {
@@ -325,6 +329,10 @@ Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t 
                                         const CallOptions& options) {
   return Work(group_->start(spec(*group_, Collective::exclusive_scan, count, dtype, op, 0, options), in, out,
                             terms_of(options, op.scalar)));
+}
+Work Communicator::start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                    const CallOptions& options) {
+  return Work(group_->start(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(group_->start(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,

@@ -139,7 +139,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void enqueue_staged(Request& request, Engine::Lock& lock);
   void begin(const std::shared_ptr<Request>& request, const CallSpec& spec, const Sides& sides, ConstBuffer input,
              Buffer output, const Terms& terms);
-  const Plan& plan_for(const CallSpec& spec, bool packed);
+  const Plan& plan_for(const CallSpec& spec, PlanCache::Buffers buffers);
   void make_ready(const Request& request);
   void enter(Request& request);
   void enter_rendezvous(Request& request);

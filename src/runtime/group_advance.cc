@@ -44,7 +44,7 @@ inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_ || request.label != ready_label_) make_ready(request);
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
-  if (rendezvous_ != nullptr && request.plan->canonical && request.plan->has_bytes() &&
+  if (rendezvous_ != nullptr && request.plan->meets_on_device &&
       request.plan->call.op != Op::premul_sum)  // which no kernel does
     enter_rendezvous(request);
 }
@@ -160,9 +160,10 @@ void Group::advance() {
   } catch (const LengthMismatch& mismatch) {
     const int peer = members_.rank_of(mismatch.peer);
     abort({ErrorCode::mismatch, peer,
-           members_.name_of(peer) + " sent a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-               members_.own_name() + " expects " + std::to_string(mismatch.mine_bytes) +
-               "; do all ranks run the same version?"});
+           members_.name_of(peer) + " has a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+               members_.own_name() + " has one of " + std::to_string(mismatch.mine_bytes) + "; do " +
+               (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
+                                                           : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
     cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();

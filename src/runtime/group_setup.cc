@@ -11,7 +11,7 @@ namespace tutti::internal {
 namespace {
 
 // Marks these calls, so that a user's all_gather does not match them.
-enum Purpose : std::uint8_t { splitting = 1, allocating = 2, making_operator = 4 };
+enum Purpose : std::uint8_t { splitting = kSplit, allocating = kAllocate, making_operator = kMakeOperator };
 
 void all_gather_words(Group& group, Purpose purpose, const void* mine, void* all, std::size_t words) {
   group.run({.collective = Collective::all_gather, .dtype = DType::uint64, .flags = purpose, .count = words}, mine,

@@ -13,8 +13,9 @@ namespace {
 std::uintptr_t address_of(ConstBuffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data); }
 
-// What a rank does not hold (types/collective.h) may be anything.
-void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
+// What a rank does not hold (types/collective.h) may be anything. True where the call wants the plan that exchanges
+// rows in place.
+bool check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, std::string(to_string(plan.call.collective)) + ": " + why);
   };
@@ -24,16 +25,27 @@ void check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool
     refuse(std::string(null) + " is null though this rank has one and count is " + std::to_string(plan.call.count));
   if (((reads ? in : 0) | (writes ? out : 0)) % size_of(plan.call.dtype) != 0)
     refuse("a buffer is not aligned to its element type");
+  if (overlap && in == out && plan.in_place == kNotInPlace) return true;
   if (reads && writes && overlap) refuse("input and output overlap without being in place");
+  return false;
 }
 
-void check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+bool check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::uintptr_t in = address_of(input), out = address_of(output);
-  if (!plan.has_bytes()) return;
+  if (!plan.has_bytes()) return false;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
   const bool overlap = !(apart || in_place);
-  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap) check_closely(plan, in, out, overlap);
+  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap)
+    return check_closely(plan, in, out, overlap);
+  return false;
+}
+
+void check_exchange_in_place(const CallSpec& spec) {
+  if (spec.rows != nullptr && spec.rows->input != spec.rows->output)
+    throw Error(ErrorCode::invalid_argument,
+                std::string(to_string(spec.collective)) +
+                    "_v: in place, the rows of input and output have the same lengths and the same places");
 }
 
 // Also what is no kind at all, so that look_at_devices() refuses it.
@@ -70,12 +82,12 @@ void check_scalar(const Call& call, const std::optional<Scalar>& scalar) {
 
 }  // namespace
 
-const Plan& Group::plan_for(const CallSpec& spec, bool packed) {
+const Plan& Group::plan_for(const CallSpec& spec, PlanCache::Buffers buffers) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
     ready_plan_ = nullptr;
   }
-  return plans_.plan_for(spec, packed);
+  return plans_.plan_for(spec, buffers);
 }
 
 Operator Group::add_custom(CustomOperator custom) {
@@ -90,12 +102,15 @@ Operator Group::add_custom(CustomOperator custom) {
 inline void Group::admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
                          const Terms& terms, Engine::Lock& lock) {
   const bool packed = sides.staged();
-  const Plan* const last = plans_.last_plan_for(spec, packed);
-  const Plan& plan = last != nullptr ? *last : plan_for(spec, packed);
-  check_buffers(plan, input, output);
+  const auto buffers = packed ? PlanCache::Buffers::packed : PlanCache::Buffers::usual;
+  const Plan* const last = plans_.last_plan_for(spec, buffers);
+  const Plan& plan = last != nullptr ? *last : plan_for(spec, buffers);
+  const bool exchanges_in_place = check_buffers(plan, input, output);
   if (plan.call.op == Op::premul_sum || terms.scalar) check_scalar(plan.call, terms.scalar);
   if (!failure_->is_well()) refuse();
-  request.plan = &plan;
+  // From slots nothing is exchanged in place.
+  if (exchanges_in_place) check_exchange_in_place(spec);
+  request.plan = exchanges_in_place && !packed ? &plan_for(spec, PlanCache::Buffers::in_place) : &plan;
   request.input.data = static_cast<const std::byte*>(input.data);
   request.output = static_cast<std::byte*>(output.data);
   request.timeout = terms.timeout;
@@ -160,9 +175,11 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   const std::string what(to_string(spec.collective));
   const Distribution holds(spec.collective, size(), spec.root);
   const RowRange in = holds.input(rank()), out = holds.output(rank());
+  const bool reads = spec.rows != nullptr ? spec.rows->input.extent() > 0 : in.count > 0 && spec.count > 0;
+  const bool writes = spec.rows != nullptr ? spec.rows->output.extent() > 0 : out.count > 0 && spec.count > 0;
   // A buffer that this rank does not hold may be anything: nobody asks what it is.
-  if (in.count == 0 && out.count > 0) input = output;
-  if (out.count == 0 && in.count > 0) output = Buffer(const_cast<void*>(input.data), input.memory, input.device);
+  if (!reads && writes) input = output;
+  if (!writes && reads) output = Buffer(const_cast<void*>(input.data), input.memory, input.device);
   for (const MemoryKind kind : {input.memory, output.memory})
     if (kind > MemoryKind::managed)
       throw Error(ErrorCode::invalid_argument,
@@ -174,25 +191,26 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
   if (stream != nullptr && cuda::is_capturing(static_cast<cuda::Stream>(stream)))
     throw Error(ErrorCode::unsupported,
                 what + ": its stream is being captured into a graph, where no rank can meet another");
-  if (spec.count == 0 || input.data == nullptr || output.data == nullptr) return {};
+  if ((!reads && !writes) || input.data == nullptr || output.data == nullptr) return {};
   const bool is_one = input.data == output.data && input.memory == output.memory && input.device == output.device;
   const Side side = side_of(input);
   Sides sides{side, is_one ? side : side_of(output)};
-  sides.in.moves = in.count > 0;
+  sides.in.moves = reads;
   // In place, what is only moved may be where it is wanted already.
   const auto shift =
-      static_cast<std::ptrdiff_t>(out.first - in.first) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
+      static_cast<std::ptrdiff_t>(out.at - in.at) * static_cast<std::ptrdiff_t>(spec.count * size_of(spec.dtype));
   const bool in_place = address_of(output) - address_of(input) == static_cast<std::uintptr_t>(shift);
-  const bool is_there = !holds.traits.combines() && in_place && in.holds(out.first) && out.count <= in.count;
-  sides.out.moves = out.count > 0 && !is_there;
+  const bool is_there = spec.rows == nullptr && !holds.traits.combines() && !holds.traits.exchanges() && in_place &&
+                        in.holds(out.first) && out.count <= in.count;
+  sides.out.moves = writes && !is_there;
   return sides;
 }
 
 void Group::check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
   const bool packed = look_at(spec, input, output, terms.stream).staged();
   const Engine::Lock lock(job_->engine());
-  const Plan& plan = plan_for(spec, packed);
-  check_buffers(plan, input, output);
+  const Plan& plan = plan_for(spec, packed ? PlanCache::Buffers::packed : PlanCache::Buffers::usual);
+  if (check_buffers(plan, input, output)) check_exchange_in_place(spec);
   if (plan.call.op == Op::premul_sum || terms.scalar) check_scalar(plan.call, terms.scalar);
 }
 

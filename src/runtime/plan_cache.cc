@@ -31,10 +31,15 @@ PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, std::siz
       log_(log) {}
 
 Algorithm PlanCache::choose(Collective collective, std::size_t count, DType dtype, Order order) const {
-  const int ranks = layout_.ranks();
-  check({.collective = collective, .dtype = dtype, .order = order, .count = count}, ranks);
-  const std::size_t total = total_count({.collective = collective, .count = count}, ranks);
-  return chooser_.choose(collective, total * size_of(dtype), order);
+  check({.collective = collective, .dtype = dtype, .order = order, .count = count}, layout_.ranks());
+  return chooser_.choose(collective, bytes_of({.collective = collective, .dtype = dtype, .count = count}), order);
+}
+
+// All ranks know it. Of a call whose rows nobody knows all: as if it were long, so that no algorithm is chosen for
+// being quick with short ones.
+std::size_t PlanCache::bytes_of(const Call& call) const {
+  if (call.flags != kUnequalRows) return total_count(call, layout_.ranks()) * size_of(call.dtype);
+  return traits_of(call.collective).shows_all_rows() ? call.count * size_of(call.dtype) : kAnyBytes;
 }
 
 // The call with its algorithm chosen and its number to come.
@@ -50,7 +55,7 @@ Call PlanCache::resolve(const CallSpec& spec) const {
             .count = spec.count,
             .root = static_cast<std::uint16_t>(spec.root)};
   if (call.algorithm == Algorithm::automatic)
-    call.algorithm = choose(spec.collective, spec.count, spec.dtype, spec.order);
+    call.algorithm = chooser_.choose(spec.collective, bytes_of(call), spec.order);
   const AlgorithmEntry* entry = find_algorithm(spec.collective, call.algorithm);
   if (entry == nullptr)
     throw Error(ErrorCode::invalid_argument,
@@ -71,22 +76,27 @@ const CustomOperator* PlanCache::custom_of(const Call& call) const {
   return &custom_[number];
 }
 
-const Plan& PlanCache::plan_for(const CallSpec& spec, bool packed) {
+const Plan& PlanCache::plan_for(const CallSpec& spec, Buffers buffers) {
   const Call call = resolve(spec);
-  auto& plan = plans_[packed ? 1 : 0][call.pack().word];
-  if (plan == nullptr) plan = make(spec, call, packed);
+  auto& plan =
+      plans_[static_cast<std::size_t>(buffers)][{call.pack().word, spec.rows == nullptr ? CallRows{} : *spec.rows}];
+  if (plan == nullptr) plan = make(spec, call, buffers);
+  if (spec.rows != nullptr) return *plan;
   last_spec_ = spec;
-  last_packed_ = packed;
+  last_buffers_ = buffers;
   last_ = plan.get();
   return *plan;
 }
 
-std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, bool packed) const {
+std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Buffers buffers) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
-  const std::size_t bytes = total_count(call, layout_.ranks()) * size_of(call.dtype);
+  const std::size_t bytes = bytes_of(call);
   // Parts are partitioned otherwise than the whole call: only the canonical order stays the same then.
-  const bool cuts = cuts_ && entry.canonical;
-  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0, .packed = packed};
+  const bool cuts = cuts_ && entry.canonical && spec.rows == nullptr;
+  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
+                .packed = buffers == Buffers::packed,
+                .rows = spec.rows,
+                .in_place = buffers == Buffers::in_place};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut, custom_of(call));

@@ -28,11 +28,14 @@ class PlanCache {
   // The algorithm of a call that names none. Throws Error{invalid_argument}.
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
 
-  // The plan of such a call, valid until clear(). packed: as Cut::packed. Throws Error{invalid_argument}.
-  const Plan& plan_for(const CallSpec& spec, bool packed);
+  // How a rank's buffers lie. in_place: as Cut::in_place; whatever else is in place has the plan of `usual`.
+  enum class Buffers : std::uint8_t { usual, packed, in_place };
+
+  // The plan of such a call, valid until clear(). Throws Error{invalid_argument}.
+  const Plan& plan_for(const CallSpec& spec, Buffers buffers);
   // The same by one comparison where the last plan_for() was for such a call; else nullptr.
-  const Plan* last_plan_for(const CallSpec& spec, bool packed) const {
-    return spec == last_spec_ && packed == last_packed_ ? last_ : nullptr;
+  const Plan* last_plan_for(const CallSpec& spec, Buffers buffers) const {
+    return spec == last_spec_ && buffers == last_buffers_ ? last_ : nullptr;
   }
 
   // Calls of Op::custom say in their flags which operator they mean: kFirstCustom + its number, in the order in which
@@ -42,15 +45,16 @@ class PlanCache {
   std::size_t customs() const { return custom_.size(); }
 
   // There are so many that all should go before more are made; no call may use one then.
-  bool is_full() const { return plans_[0].size() + plans_[1].size() >= kMaxPlans; }
+  bool is_full() const { return plans_[0].size() + plans_[1].size() + plans_[2].size() >= kMaxPlans; }
   void clear();
 
  private:
   static constexpr std::size_t kMaxPlans = 512;
 
   const CustomOperator* custom_of(const Call& call) const;
+  std::size_t bytes_of(const Call& call) const;
   Call resolve(const CallSpec& spec) const;
-  std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, bool packed) const;
+  std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, Buffers buffers) const;
 
   const int rank_;
   const Layout layout_;
@@ -59,10 +63,11 @@ class PlanCache {
   const bool cuts_;
   const Log& log_;
   std::deque<CustomOperator> custom_;
-  std::map<std::array<std::uint64_t, 2>, std::unique_ptr<Plan>> plans_[2];  // packed: 1
+  // By Buffers; of unequal rows, by these too. A plan of these is not the last_.
+  std::map<std::pair<std::array<std::uint64_t, 2>, CallRows>, std::unique_ptr<Plan>> plans_[3];
   const Plan* last_ = nullptr;
   CallSpec last_spec_;  // that it is for
-  bool last_packed_ = false;
+  Buffers last_buffers_ = Buffers::usual;
 };
 
 }  // namespace tutti::internal

@@ -14,13 +14,13 @@ Builder::Builder(int rank, int slices, int chunks, bool exact_slices) {
 
 Source Builder::local(Region region) { return {kLocal, region, 0, region.space == Space::scratch}; }
 Source Builder::message(int peer, Region shape, bool partial) {
-  return {peer, {Space::input, 0, shape.slice, shape.chunk}, 0, partial};
+  return {peer, {.slice = shape.slice, .chunk = shape.chunk}, 0, partial};
 }
 
 // In place, input row 0 and output are one memory; in scratch the slice only says a length.
 Region Builder::memory_of(Region region) {
   if (region.space == Space::output) region.space = Space::input, region.row = 0;
-  if (region.space == Space::scratch) region.slice = 0;
+  if (is_scratch(region.space)) region.slice = 0;
   return region;
 }
 

@@ -19,6 +19,8 @@ class Builder {
 
   void send(int peer, Region from);
   void receive(int peer, Region to);
+  // Waits until what has been posted for `region` is there.
+  void await(Region region) { before_read(region); }
 
   // A source for reduce(): local memory, or the next message from `peer` carrying `shape`'s slice and chunk.
   static Source local(Region region);

@@ -30,7 +30,7 @@ class Simulation {
       if (is_crowded(layout.host[rank]))
         ranks_[rank].sharing = static_cast<double>(here_[layout.host[rank]]) / model.cores;
     partition_.count = count;
-    partition_.slices = schedules.empty() ? 1 : schedules[0].slices;
+    if (!schedules.empty()) partition_.slices = schedules[0].exact_slices ? schedules.size() : schedules[0].slices;
     partition_.chunks = schedules.empty() ? 1 : schedules[0].chunks;
   }
 

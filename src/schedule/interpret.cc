@@ -64,7 +64,7 @@ class Interpreter {
   }
 
   void run();
-  std::vector<std::uint64_t> output(int rank) const;  // checked
+  std::vector<std::uint64_t> output(int rank);  // checked
 
  private:
   bool act();
@@ -273,16 +273,19 @@ void Interpreter::end(int rank) {
   if (!holds_.traits.has_bytes() && !all_started) throw RunError{"a rank leaves the barrier before all have entered"};
 }
 
-std::vector<std::uint64_t> Interpreter::output(int rank) const {
+std::vector<std::uint64_t> Interpreter::output(int rank) {
   std::vector<std::uint64_t> values;
-  const Partition& partition = ranks_[rank].memory.partition();
-  for (std::size_t slice = 0; slice < partition.slices; ++slice) {
-    if (!holds_.gets(rank, static_cast<int>(slice))) continue;
-    const ElementRange range = partition.slice(slice);
-    for (std::size_t i = range.begin; i < range.end; ++i) {
-      values.push_back(read(ranks_[rank].memory.output()[i]));
-      if (values.back() != arithmetic_.expected(rank, slice, i))
-        throw RunError{fmt::format("rank {}'s element {} is wrong", rank, i)};
+  RankMemory& memory = ranks_[rank].memory;
+  for (int slice = 0; slice < schedules_[rank].slices; ++slice) {
+    if (!holds_.gets(rank, slice)) continue;
+    for (int chunk = 0; chunk < schedules_[rank].chunks; ++chunk) {
+      const Region region{Space::output, 0, static_cast<std::uint32_t>(slice), static_cast<std::uint16_t>(chunk)};
+      std::size_t element = memory.partition().chunk(region.slice, region.chunk).begin;
+      for (const Element& found : memory.at(region)) {
+        values.push_back(read(found));
+        if (values.back() != arithmetic_.expected(rank, region.slice, element++))
+          throw RunError{fmt::format("rank {}'s element {} is wrong", rank, element - 1)};
+      }
     }
   }
   return values;

@@ -34,33 +34,48 @@ std::uint64_t Arithmetic::expected(int rank, std::size_t slice, std::size_t elem
 
 RankMemory::RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count,
                        bool in_place)
-    : holds_(goal.collective, layout.ranks(), goal.root), rank_(schedule.rank), in_place_(in_place) {
+    : holds_(goal.collective, layout.ranks(), goal.root),
+      rank_(schedule.rank),
+      slices_(schedule.slices),
+      in_place_(in_place) {
   partition_.count = holds_.traits.has_bytes() ? count : 0;
-  partition_.slices = schedule.slices;
+  partition_.slices = holds_.traits.has_rows() ? layout.ranks() : schedule.slices;
   partition_.chunks = schedule.chunks;
-  for (std::size_t slice = 0; slice < partition_.slices; ++slice)
+  for (std::size_t slice = 0; slice < partition_.slices; ++slice) {
+    row_stride_ = std::max(row_stride_, partition_.slice(slice).size());
     for (std::size_t chunk = 0; chunk < partition_.chunks; ++chunk)
       scratch_stride_ = std::max(scratch_stride_, partition_.chunk(slice, chunk).size());
+  }
   scratch_.assign(schedule.scratch_rows, std::vector<Element>(scratch_stride_ * partition_.chunks));
-  output_.resize(partition_.count);
+  const std::size_t size = holds_.traits.has_rows() ? row_stride_ * partition_.slices : partition_.count;
+  output_.resize(size);
 
   const Arithmetic arithmetic(layout, goal);
   const int rows = arithmetic.combines() ? layout.leaves_of(schedule.rank) : 1;
   const int first = arithmetic.combines() ? layout.first_leaf[schedule.rank] : schedule.rank;
-  inputs_.assign(std::max(rows, 1), std::vector<Element>(partition_.count));
-  const RowRange own = holds_.input(schedule.rank);
-  const bool by_slices = holds_.traits.has_row_per_rank();
-  ElementRange held{0, own.count > 0 ? partition_.count : 0};
-  if (by_slices && own.count > 0)
-    held = {partition_.slice(static_cast<std::size_t>(own.first)).begin,
-            partition_.slice(static_cast<std::size_t>(own.first + own.count - 1)).end};
-  for (int row = 0; row < rows; ++row)
-    for (std::size_t i = held.begin; i < held.end; ++i) inputs_[row][i] = {arithmetic.input(first + row, i), true};
+  inputs_.assign(std::max(rows, 1), std::vector<Element>(size));
+  for (int slice = 0; holds_.traits.has_bytes() && slice < schedule.slices; ++slice) {
+    if (!holds_.gives(rank_, slice)) continue;
+    const ElementRange range = partition_.slice(static_cast<std::size_t>(slice));
+    const std::size_t begin = begin_of({.slice = static_cast<std::uint32_t>(slice)});
+    for (int row = 0; row < rows; ++row)
+      for (std::size_t i = 0; i < range.size(); ++i)
+        inputs_[row][begin + i] = {arithmetic.input(first + row, range.begin + i), true};
+  }
+}
+
+// Rows lie where in place they do, so that all that share memory then share it here.
+std::size_t RankMemory::begin_of(const Region& region) const {
+  const std::size_t begin = partition_.chunk(region.slice, region.chunk).begin;
+  if (!holds_.traits.has_rows()) return begin;
+  const int slice = static_cast<int>(region.slice);
+  const int row =
+      region.space == Space::output ? holds_.output_position(rank_, slice) : holds_.input_position(rank_, slice);
+  return static_cast<std::size_t>(row) * row_stride_ + begin - partition_.slice(region.slice).begin;
 }
 
 std::size_t RankMemory::length(const Region& region) const {
-  if (region.slice >= partition_.slices || region.chunk >= partition_.chunks)
-    throw RunError{"a region that does not exist"};
+  if (region.slice >= slices_ || region.chunk >= partition_.chunks) throw RunError{"a region that does not exist"};
   return partition_.chunk(region.slice, region.chunk).size();
 }
 
@@ -70,13 +85,12 @@ Elements RankMemory::at(const Region& region) {
                            : region.space == Space::input ? inputs_.size()
                                                           : scratch_.size();
   if (region.row >= rows) throw RunError{"a row that does not exist"};
-  if (region.space == Space::scratch)
-    return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
-  const bool is_held =
-      region.space == Space::output ? holds_.gets(rank_, region.slice) : holds_.gives(rank_, region.slice);
+  if (is_scratch(region.space)) return Elements(scratch_[region.row]).subspan(region.chunk * scratch_stride_, size);
+  const int slice = static_cast<int>(region.slice);
+  const bool is_held = region.space == Space::output ? holds_.gets(rank_, slice) : holds_.gives(rank_, slice);
   if (holds_.traits.has_bytes() && !is_held) throw RunError{"a part of a buffer that the rank does not hold"};
   std::vector<Element>& whole = region.space == Space::output && !in_place_ ? output_ : inputs_[region.row];
-  return Elements(whole).subspan(partition_.chunk(region.slice, region.chunk).begin, size);
+  return Elements(whole).subspan(begin_of(region), size);
 }
 
 }  // namespace tutti::internal

@@ -56,15 +56,18 @@ class RankMemory {
 
   Elements at(const Region& region);  // throws RunError
   std::size_t length(const Region& region) const;
-  const std::vector<Element>& output() const { return in_place_ ? inputs_[0] : output_; }
   const Partition& partition() const { return partition_; }
 
  private:
   Partition partition_;
+  std::size_t begin_of(const Region& region) const;  // in the buffer
+
   const Distribution holds_;
   int rank_;
+  std::size_t slices_;
   bool in_place_;
-  std::size_t scratch_stride_ = 0;                      // elements from chunk to chunk
+  std::size_t row_stride_ = 0;                          // elements from row to row of the message
+  std::size_t scratch_stride_ = 0;                      // from chunk to chunk
   std::vector<std::vector<Element>> inputs_, scratch_;  // by row
   std::vector<Element> output_;                         // unused in place
 };

@@ -13,7 +13,9 @@ struct ElementRange {
 };
 
 // count elements; slice s of S is [b(s), b(s + 1)) with b(s) = min(count, roundup(count * s / S, grain)), and chunks
-// cut a slice the same way. grain 1 gives exact slices. Empty slices and chunks are normal.
+// cut a slice the same way. grain 1 gives exact slices. Empty slices and chunks are normal. Where there are more
+// slices, as there are of rows from each rank to each, `count` is that of a rank's buffer, and slice s is as long as s
+// mod S.
 struct Partition {
   std::size_t count = 0;
   std::size_t slices = 1;
@@ -27,7 +29,7 @@ struct Partition {
     return std::min(count, (at + grain - 1) / grain * grain);
   }
   ElementRange slice(std::size_t s) const {
-    return {bound(count, slices, s, slice_grain), bound(count, slices, s + 1, slice_grain)};
+    return {bound(count, slices, s % slices, slice_grain), bound(count, slices, s % slices + 1, slice_grain)};
   }
   ElementRange chunk(std::size_t s, std::size_t c) const {
     const ElementRange whole = slice(s);

@@ -14,6 +14,9 @@ struct Goal {
   Collective collective = Collective::all_reduce;
   int root = 0;
   Order order = Order::canonical;
+  // Of a collective that exchanges rows: the outputs are the memory of the inputs. Of all others both are always
+  // proven.
+  bool in_place = false;
 };
 
 // What whoever runs a schedule may do in the pass of a reduce, instead of when its turn comes:

@@ -27,13 +27,16 @@ enum class Space : std::uint8_t {
   output,   // the caller's output; row 0. In place, output row 0 is the same memory as input row 0
   scratch,  // the executor's; holds partial results in the accumulation type. A row holds one slice, its chunks side by
             // side
+  relay,    // the same memory where nothing is combined: holds elements as they are
 };
+inline bool is_scratch(Space space) { return space >= Space::scratch; }
 
-// One chunk of one slice of one row of a space. In scratch, (row, chunk) names the memory and `slice` its length.
+// One chunk of one slice of one row of a space. In scratch and relay, (row, chunk) names the memory and `slice` its
+// length.
 struct Region {
   Space space = Space::input;
   std::uint16_t row = 0;
-  std::uint16_t slice = 0;
+  std::uint32_t slice = 0;
   std::uint16_t chunk = 0;
   friend auto operator<=>(const Region&, const Region&) = default;
 };
@@ -71,11 +74,10 @@ static_assert(sizeof(Step) <= 32);
 
 struct Schedule {
   int rank = 0;
-  int slices = 1;        // the same on every rank
-  int chunks = 1;        // of each slice; the same on every rank
-  int scratch_rows = 0;  // on this rank
-  bool exact_slices =
-      false;  // slices are the ranks' own parts (all-gather, reduce-scatter): boundaries at count / slices exactly
+  int slices = 1;             // the same on every rank
+  int chunks = 1;             // of each slice; the same on every rank
+  int scratch_rows = 0;       // on this rank
+  bool exact_slices = false;  // slices are the message's rows (types/collective.h), of the lengths that the call says
   std::vector<Step> steps;
   std::vector<Source> sources;
 

@@ -15,6 +15,7 @@ std::string_view name_of(Space space) {
     case Space::input: return "input";
     case Space::output: return "output";
     case Space::scratch: return "scratch";
+    case Space::relay: return "relay";
   }
   return "unknown";
 }
@@ -90,7 +91,7 @@ std::string_view to_string(StepKind kind) {
 }
 
 std::string to_text(const Region& region) {
-  const bool has_rows = region.space == Space::scratch || region.row != 0;
+  const bool has_rows = is_scratch(region.space) || region.row != 0;
   return fmt::format("{}[{}slice {} chunk {}]", name_of(region.space),
                      has_rows ? fmt::format("row {} ", region.row) : "", region.slice, region.chunk);
 }

@@ -17,7 +17,7 @@
 //   tree     = operand ["+" operand]
 //   operand  = source | "(" tree ")"
 //   source   = region | ["partial"] "from" R [part]    the next message from R, which is the result's part unless given
-//   region   = ("input" | "output" | "scratch") part
+//   region   = ("input" | "output" | "scratch" | "relay") part
 //   part     = "[" ["row" W] "slice" S "chunk" C "]"    row 0 unless given
 #pragma once
 

@@ -62,7 +62,7 @@ void parse_part(Line& line, Region& region) {
   line.expect("[");
   if (line.take("row")) region.row = line.number<std::uint16_t>();
   line.expect("slice");
-  region.slice = line.number<std::uint16_t>();
+  region.slice = line.number<std::uint32_t>();
   line.expect("chunk");
   region.chunk = line.number<std::uint16_t>();
   line.expect("]");
@@ -76,6 +76,8 @@ bool parse_region(Line& line, Region& region) {
     region.space = Space::output;
   } else if (line.take("scratch")) {
     region.space = Space::scratch;
+  } else if (line.take("relay")) {
+    region.space = Space::relay;
   } else {
     return false;
   }
@@ -98,7 +100,7 @@ Source parse_source(Line& line, const Region& to) {
   source.partial = line.take("partial");
   if (!line.take("from")) line.fail("a source");
   source.peer = line.number();
-  source.region = {Space::input, 0, to.slice, to.chunk};
+  source.region = {.slice = to.slice, .chunk = to.chunk};
   if (line.sees("[")) parse_part(line, source.region);
   return source;
 }

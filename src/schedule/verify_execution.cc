@@ -22,6 +22,7 @@ Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, 
     : schedules_(schedules),
       layout_(layout),
       goal_(goal),
+      holds_(goal.collective, layout.ranks(), goal.root),
       shortcuts_(shortcuts),
       ranks_(layout.ranks()),
       channels_(ranks_.size() * ranks_.size()) {
@@ -29,7 +30,9 @@ Execution::Execution(std::span<const Schedule> schedules, const Layout& layout, 
     const Schedule& schedule = schedules[rank];
     const int rows = std::max(1, inputs_of(layout, goal.collective, rank));
     ranks_[rank].clock.assign(ranks_.size(), 0);
-    ranks_[rank].inputs.resize(std::size_t{1} * rows * schedule.slices * schedule.chunks);
+    const int parts = holds_.traits.has_rows() ? layout.ranks() : schedule.slices;  // of a buffer
+    ranks_[rank].inputs.resize(std::size_t{1} * rows * parts * schedule.chunks);
+    if (is_apart()) ranks_[rank].outputs.resize(ranks_[rank].inputs.size());
     ranks_[rank].scratch.resize(std::size_t{1} * schedule.scratch_rows * schedule.chunks);
   }
 }
@@ -219,9 +222,14 @@ void Execution::end(int rank) {
 
 Execution::Cell& Execution::cell(int rank, const Region& region) {
   const std::size_t chunks = schedules_[rank].chunks;
-  if (region.space == Space::scratch) return ranks_[rank].scratch[region.row * chunks + region.chunk];
-  const std::size_t row = region.space == Space::input ? region.row : 0;
-  return ranks_[rank].inputs[(row * schedules_[rank].slices + region.slice) * chunks + region.chunk];
+  if (is_scratch(region.space)) return ranks_[rank].scratch[region.row * chunks + region.chunk];
+  const bool is_input = region.space == Space::input;
+  const int slice = static_cast<int>(region.slice);
+  const auto part =
+      static_cast<std::size_t>(is_input ? holds_.input_position(rank, slice) : holds_.output_position(rank, slice));
+  const std::size_t parts = holds_.traits.has_rows() ? ranks_.size() : schedules_[rank].slices;
+  std::vector<Cell>& cells = is_input || !is_apart() ? ranks_[rank].inputs : ranks_[rank].outputs;
+  return cells[((is_input ? region.row : 0) * parts + part) * chunks + region.chunk];
 }
 
 int Execution::load(const Access& access) {
@@ -233,7 +241,7 @@ int Execution::load(const Access& access) {
   if (region.space == Space::input) {
     const bool by_leaf = traits_of(goal_.collective).combines();
     const int original = expressions_.leaf(by_leaf ? layout_.first_leaf[access.rank] + region.row : access.rank);
-    if (from.value && from.value->expression != original)
+    if (from.value && (from.value->expression != original || from.value->slice != region.slice))
       fail(access.rank, access.step,
            to_text(region) + " is read after it was overwritten: in place it is the output's memory");
     return original;
@@ -267,8 +275,9 @@ bool Execution::ended_before(const Access& access, const Clock& start) {
 }
 
 std::optional<int> Execution::output(int rank, int slice, int chunk) {
-  const Cell& at = cell(rank, {Space::output, 0, static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)});
-  return at.value ? std::optional(at.value->expression) : std::nullopt;
+  const Region region{Space::output, 0, static_cast<std::uint32_t>(slice), static_cast<std::uint16_t>(chunk)};
+  const Cell& at = cell(rank, region);
+  return at.value && at.value->slice == region.slice ? std::optional(at.value->expression) : std::nullopt;
 }
 
 bool Execution::happened_after_all_starts(int rank) const {

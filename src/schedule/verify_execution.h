@@ -23,6 +23,7 @@
 #include "schedule/proof.h"
 #include "schedule/schedule.h"
 #include "schedule/verify_expressions.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 
@@ -48,7 +49,7 @@ class Execution {
 
   struct Value {
     int expression;
-    int slice;
+    std::uint32_t slice;
   };
   struct Message {
     Clock clock;  // what those knew who have posted it so far; released once it is waited for
@@ -82,7 +83,7 @@ class Execution {
     int peer = kLocal;
   };
   static bool ended_before(const Access& access, const Clock& start);
-  struct Cell {  // input row 0 and output share one
+  struct Cell {  // where input row 0 and output share memory, they share one
     std::optional<Value> value;
     std::optional<Access> written;
     std::vector<Access> read;  // since then
@@ -97,8 +98,8 @@ class Execution {
     Clock clock;
     int rounds = 0;
     std::vector<Message*> arrived;  // of the reduce it stands at: its sources so far, nullptr for a local one
-    std::vector<Cell> inputs, scratch;
-    std::map<int, Early> early;  // by step
+    std::vector<Cell> inputs, outputs, scratch;  // outputs: where they are not the memory of inputs
+    std::map<int, Early> early;                  // by step
     bool queued = false;
   };
 
@@ -128,12 +129,14 @@ class Execution {
   [[noreturn]] void deadlock();
 
   Cell& cell(int rank, const Region& region);
+  bool is_apart() const { return holds_.traits.exchanges() && !goal_.in_place; }
   Channel& channel(int from, int to) { return channels_[from * ranks_.size() + to]; }
   void wake(int rank);
 
   std::span<const Schedule> schedules_;
   const Layout& layout_;
   const Goal& goal_;
+  const Distribution holds_;
   std::span<const std::vector<Shortcut>> shortcuts_;
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;

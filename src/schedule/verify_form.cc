@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "schedule/claimed_messages.h"
@@ -65,16 +66,26 @@ class FormCheck {
     const int rows = region.space == Space::input    ? inputs_
                      : region.space == Space::output ? 1
                                                      : schedule_.scratch_rows;
-    if (region.space > Space::scratch || region.row >= rows || region.slice >= schedule_.slices ||
+    if (region.space > Space::relay || region.row >= rows || std::cmp_greater_equal(region.slice, schedule_.slices) ||
         region.chunk >= schedule_.chunks)
       fail(to_text(region) + " does not exist");
-    if (region.space != Space::scratch) check_held(region);
+    if (is_scratch(region.space))
+      check_type(region);
+    else
+      check_held(region);
+  }
+  // One memory is never both.
+  void check_type(const Region& region) const {
+    if (holds_.traits.has_bytes() && (region.space == Space::relay) == holds_.traits.combines())
+      fail(to_text(region) + (holds_.traits.combines() ? ": what is combined passes through scratch"
+                                                       : ": scratch holds partial results, and nothing is combined"));
   }
   // A barrier's messages are empty, wherever they are said to lie.
   void check_held(const Region& region) const {
     const bool in = region.space == Space::input;
+    const int slice = static_cast<int>(region.slice);
     if (!holds_.traits.has_bytes()) return;
-    if (in ? holds_.gives(schedule_.rank, region.slice) : holds_.gets(schedule_.rank, region.slice)) return;
+    if (in ? holds_.gives(schedule_.rank, slice) : holds_.gets(schedule_.rank, slice)) return;
     fail(fmt::format("{} does not exist: the {} of {} is {}", to_text(region), in ? "input" : "output",
                      to_string(goal_.collective), owner_of(in ? holds_.traits.input : holds_.traits.output)));
   }
@@ -84,6 +95,8 @@ class FormCheck {
       case Held::at_root: return "the root's alone";
       case Held::on_first: return "of rank 0";
       case Held::behind_first: return "of all ranks but 0";
+      case Held::to_each: return "what the rank has for each";
+      case Held::from_each: return "what the rank gets from each";
       case Held::nothing:
       case Held::all: break;
     }
@@ -174,8 +187,8 @@ void check_frame(std::span<const Schedule> schedules, const Layout& layout, cons
       throw Refutation{fmt::format("rank {} cuts messages otherwise than rank 0", rank)};
   }
   if (first.slices < 1 || first.chunks < 1) throw Refutation{"there must be at least one slice and one chunk"};
-  if (traits.has_row_per_rank() && (first.slices != ranks || !first.exact_slices))
-    throw Refutation{fmt::format("{} needs one exact slice a rank", to_string(goal.collective))};
+  if (traits.has_rows() && (first.slices != traits.rows(ranks) || !first.exact_slices))
+    throw Refutation{fmt::format("{} needs {} exact slices", to_string(goal.collective), traits.rows(ranks))};
 }
 
 }  // namespace

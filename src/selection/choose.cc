@@ -48,6 +48,9 @@ std::vector<Rule> built_in_rules() {
       {exclusive_scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
       {exclusive_scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
       {transfer, kAnyRanks, HostCount::any, kAnyBytes, canonical, direct},
+      {all_to_all, 16, HostCount::any, kAnyBytes, canonical, one_shot},
+      {all_to_all, kAnyRanks, HostCount::any, 256 * kKiB, canonical, one_shot},
+      {all_to_all, kAnyRanks, HostCount::any, kAnyBytes, canonical, pairwise},
   };
 }
 

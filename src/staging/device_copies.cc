@@ -43,12 +43,13 @@ void DeviceCopies::enqueue_fetch() {
   const std::size_t part = fetches_;
   const cuda::OnDevice here(in_.device);
   if (fetches()) {
-    const Plan& plan = plan_.part(part);
     const std::size_t slot = part % Staging::kSlots;
     if (part >= Staging::kSlots && delivers()) out_.delivered[slot].hold(from_);
     if (part >= Staging::kSlots && !delivers()) staging_.done.hold(from_, number(part - Staging::kSlots));
-    cuda::copy_rows(staging_.slot(plan_, part) + plan.input_slot, plan.row_bytes, input_.data + part * plan_.row_bytes,
-                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows, cuda::Direction::from_device, from_);
+    for (const RowCopy& copy : plan_.part(part).fetches)
+      cuda::copy_rows(staging_.slot(plan_, part) + copy.slot, copy.slot_stride,
+                      input_.data + part * plan_.row_bytes + copy.buffer, copy.buffer_stride, copy.row_bytes, copy.rows,
+                      cuda::Direction::from_device, from_);
     ++fetches_;  // even if what follows throws: the copy is under way
     if (from_ != to_) in_.fetched[slot].record(from_);
   } else {
@@ -65,10 +66,10 @@ void DeviceCopies::enqueue_delivery() {
   if (fetches() && from_ != to_) in_.fetched[slot].hold(to_);
   staging_.done.hold(to_, number(part));
   if (delivers()) {
-    const Plan& plan = plan_.part(part);
-    cuda::copy_rows(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
-                    staging_.slot(plan_, part) + plan.output_slot, plan.row_bytes, plan.row_bytes, plan.output_rows,
-                    cuda::Direction::to_device, to_);
+    for (const RowCopy& copy : plan_.part(part).deliveries)
+      cuda::copy_rows(output_.data + part * plan_.row_bytes + copy.buffer, copy.buffer_stride,
+                      staging_.slot(plan_, part) + copy.slot, copy.slot_stride, copy.row_bytes, copy.rows,
+                      cuda::Direction::to_device, to_);
     ++deliveries_;
     if (plan_.parts > Staging::kSlots) out_.delivered[slot].record(to_);
   } else {

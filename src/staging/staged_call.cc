@@ -8,9 +8,16 @@
 namespace tutti::internal {
 namespace {
 
-void copy_rows_on_host(std::byte* to, std::size_t to_stride, const std::byte* from, std::size_t from_stride,
-                       std::size_t row_bytes, std::size_t rows) {
-  for (std::size_t row = 0; row < rows; ++row) copy_bytes(to + row * to_stride, from + row * from_stride, row_bytes);
+// Copies rows to a slot from the caller's buffer, of which the part begins at `buffer`; or back.
+void fetch_on_host(std::byte* slot, const std::byte* buffer, const RowCopy& copy) {
+  for (std::size_t row = 0; row < copy.rows; ++row)
+    copy_bytes(slot + copy.slot + row * copy.slot_stride, buffer + copy.buffer + row * copy.buffer_stride,
+               copy.row_bytes);
+}
+void deliver_on_host(std::byte* buffer, const std::byte* slot, const RowCopy& copy) {
+  for (std::size_t row = 0; row < copy.rows; ++row)
+    copy_bytes(buffer + copy.buffer + row * copy.buffer_stride, slot + copy.slot + row * copy.slot_stride,
+               copy.row_bytes);
 }
 
 }  // namespace
@@ -75,18 +82,15 @@ bool StagedCall::fetch(std::size_t part) {
   // The part that had the slot before has left it.
   if (part >= Staging::kSlots && copies_.delivers() && !copies_.is_delivered(part - Staging::kSlots)) return false;
   if (!input_.moves || input_.staged) return true;
-  const Plan& plan = plan_.part(part);
-  copy_rows_on_host(staging_.slot(plan_, part) + plan.input_slot, plan.row_bytes, input_.data + part * plan_.row_bytes,
-                    plan.whole_row_bytes, plan.row_bytes, plan.input_rows);
+  for (const RowCopy& copy : plan_.part(part).fetches)
+    fetch_on_host(staging_.slot(plan_, part), input_.data + part * plan_.row_bytes, copy);
   return true;
 }
 
 void StagedCall::deliver(std::size_t part) {
-  if (is_staged() && output_.moves && !output_.staged) {
-    const Plan& plan = plan_.part(part);
-    copy_rows_on_host(output_.data + part * plan_.row_bytes, plan.whole_row_bytes,
-                      staging_.slot(plan_, part) + plan.output_slot, plan.row_bytes, plan.row_bytes, plan.output_rows);
-  }
+  if (is_staged() && output_.moves && !output_.staged)
+    for (const RowCopy& copy : plan_.part(part).deliveries)
+      deliver_on_host(output_.data + part * plan_.row_bytes, staging_.slot(plan_, part), copy);
   copies_.signal_done(part);
   if (!is_ahead_) copies_.enqueue_delivery();
 }
@@ -98,6 +102,9 @@ bool StagedCall::is_delivered() const {
 Participant StagedCall::participant(const Tag& tag) const {
   Participant participant{.tag = tag};
   if (!input_.staged || !output_.staged || input_.device != output_.device) return participant;
+  // No kernel there does these.
+  if (plan_.call.flags == kUnequalRows || (plan_.in_place == kNotInPlace && input_.data == output_.data))
+    return participant;
   participant.device = input_.device;
   participant.input = input_.data;
   participant.output = output_.data;

@@ -39,7 +39,8 @@ void check(const CallSpec& spec, int ranks) {
   if (traits_of(spec.collective).combines()) check_combines(what, spec.dtype, spec.op);
   check_named(what, "order", spec.order);
   check_named(what, "algorithm", spec.algorithm);
-  if (spec.count >= kMaxElements / static_cast<std::uint64_t>(ranks))
+  const bool in_all = spec.flags == kUnequalRows;
+  if (spec.count >= kMaxElements / static_cast<std::uint64_t>(in_all ? 1 : ranks))
     throw Error(ErrorCode::invalid_argument,
                 what + ": a count of " + std::to_string(spec.count) +
                     " is too large: there must be fewer than 2^48 elements over all ranks");
@@ -75,13 +76,16 @@ namespace {
 
 std::string in_words(const Call& call, const std::string& number) {
   const CollectiveTraits& traits = traits_of(call.collective);
-  if (call.flags == 1) return "split" + number;
-  if (call.flags == 2) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
-  if (call.flags == 4) return "make_operator" + number;
+  if (call.flags == kSplit) return "split" + number;
+  if (call.flags == kAllocate) return "allocate" + number + " (" + std::to_string(call.count) + " bytes)";
+  if (call.flags == kMakeOperator) return "make_operator" + number;
 
   std::string details;
   const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
-  if (traits.has_bytes()) add(std::string(to_string(call.dtype)) + " x " + std::to_string(call.count));
+  const bool unequal = call.flags == kUnequalRows;
+  if (traits.has_bytes())
+    add(std::string(to_string(call.dtype)) +
+        (unequal && !traits.shows_all_rows() ? "" : " x " + std::to_string(call.count) + (unequal ? " in all" : "")));
   if (traits.combines()) add(std::string(to_string(call.op)));
   if (call.op == Op::custom) details.append(" ").append(std::to_string(call.flags - kFirstCustomCall + 1));
   if (traits.has_root()) add("root " + std::to_string(call.root));
@@ -90,7 +94,8 @@ std::string in_words(const Call& call, const std::string& number) {
   if (call.algorithm != Algorithm::automatic && call.collective != Collective::transfer)
     add(std::string(to_string(call.algorithm)));
   if (call.order != Order::canonical) add("order " + std::string(to_string(call.order)));
-  return std::string(to_string(call.collective)) + number + (details.empty() ? "" : " (" + details + ")");
+  return std::string(to_string(call.collective)) + (unequal ? "_v" : "") + number +
+         (details.empty() ? "" : " (" + details + ")");
 }
 
 }  // namespace

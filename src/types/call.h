@@ -1,5 +1,6 @@
 // A collective call packed into the 128 bits that travel with every message as its fingerprint. Nothing is hashed: two
-// tags are equal exactly when the calls are, and a tag that arrives says what the peer called.
+// tags are equal exactly when the calls are, but for the lengths of unequal rows, and a tag that arrives says what the
+// peer called.
 //
 //   word 0: sequence 32 | collective 5 | dtype 5 | op 4 | order 2 | algorithm 8 | flags 8
 //   word 1: count 48 | root 16; of a transfer, which has no root, the user's tag
@@ -9,9 +10,18 @@
 #include <string>
 
 #include "tutti/types.h"
+#include "types/call_rows.h"
 #include "types/tag.h"
 
 namespace tutti::internal {
+
+// What an internal call is for, or a user's call is.
+inline constexpr std::uint8_t kSplit = 1, kAllocate = 2;
+inline constexpr std::uint8_t kUnequalRows = 3;  // the rows have lengths of their own (CallSpec::rows)
+inline constexpr std::uint8_t kMakeOperator = 4;
+// It does several all-reduces of one group of calls; in the place of the root is a digest of them.
+inline constexpr std::uint8_t kFusedCalls = 5;
+inline constexpr std::uint8_t kFirstCustomCall = 16;
 
 // What a caller asks for: the algorithm may still be open.
 struct CallSpec {
@@ -22,13 +32,16 @@ struct CallSpec {
   Algorithm algorithm = Algorithm::automatic;
   std::uint8_t flags = 0;
   int root = 0;
+  // Of each row. Of unequal rows: of all together, if every rank knows them all (shows_all_rows()); else 0.
   std::uint64_t count = 0;
-  friend bool operator==(const CallSpec&, const CallSpec&) = default;
-};
+  const CallRows* rows = nullptr;  // if flags == kUnequalRows; outlives the making of the call's plan
 
-// Flags of a call that does several all-reduces of one group of calls; in the place of the root is a digest of them.
-inline constexpr std::uint8_t kFusedCalls = 3;
-inline constexpr std::uint8_t kFirstCustomCall = 16;
+  // Without the rows.
+  friend bool operator==(const CallSpec& a, const CallSpec& b) {
+    return a.collective == b.collective && a.dtype == b.dtype && a.op == b.op && a.order == b.order &&
+           a.algorithm == b.algorithm && a.flags == b.flags && a.root == b.root && a.count == b.count;
+  }
+};
 
 // Throws Error{invalid_argument} for what no communicator of so many ranks can do, whatever the algorithm.
 void check(const CallSpec& spec, int ranks);
@@ -40,8 +53,8 @@ struct Call {
   Op op = Op::sum;
   Order order = Order::canonical;
   Algorithm algorithm = Algorithm::automatic;
-  std::uint8_t flags = 0;  // 0: a user's; 1: split, 2: allocate, kFusedCalls, 4: make_operator; from kFirstCustomCall
-                           // on: a user's call of the custom operator 1, 2, …
+  std::uint8_t flags =
+      0;  // 0, or one of the above; from kFirstCustomCall on: a user's call of the custom operator 1, …
   std::uint64_t count = 0;
   std::uint16_t root = 0;
 

@@ -11,7 +11,8 @@
 
 namespace tutti::internal {
 
-// The message of a call is made of rows of `count` elements: one row, or one a rank. Which of them the buffers hold:
+// The message of a call is made of rows of `count` elements: one row, one a rank, or one from each rank to each. Which
+// of them the buffers hold:
 enum class Held : std::uint8_t {
   nothing,
   all,           // each rank: all rows
@@ -19,6 +20,8 @@ enum class Held : std::uint8_t {
   at_root,       // the root: all rows. The other ranks: none
   on_first,      // rank 0: all rows. The other ranks: none
   behind_first,  // rank 0: none. The other ranks: all rows
+  to_each,       // rank r of n: rows [r * n, (r + 1) * n), row r * n + s being for rank s
+  from_each,     // rank s of n: rows s, n + s, ..., row r * n + s being from rank r
 };
 
 // What an output row is.
@@ -38,11 +41,17 @@ struct CollectiveTraits {
 
   constexpr bool combines() const { return result == Result::combined || is_scan(); }
   constexpr bool is_scan() const { return result == Result::prefix || result == Result::prefix_before; }
+  // Each rank's buffers have all rows, so each knows how long all of them are.
+  constexpr bool shows_all_rows() const { return input == Held::all || output == Held::all; }
   constexpr bool has_bytes() const { return result != Result::nothing; }
   constexpr bool has_root() const { return input == Held::at_root || output == Held::at_root; }
-  // A message of one row a rank is cut into exactly these; any other is cut as the algorithm likes.
-  constexpr bool has_row_per_rank() const { return input == Held::own || output == Held::own; }
-  constexpr int rows(int ranks) const { return has_row_per_rank() ? ranks : 1; }
+  // Each row goes from one rank to another, and lies elsewhere in the output than in the input.
+  constexpr bool exchanges() const { return input == Held::to_each; }
+  // A message of several rows is cut into exactly these; any other is cut as the algorithm likes.
+  constexpr bool has_rows() const { return input == Held::own || output == Held::own || exchanges(); }
+  // Of the message; and of the largest buffer of a rank, which says how long a call is.
+  constexpr int rows(int ranks) const { return exchanges() ? ranks * ranks : buffer_rows(ranks); }
+  constexpr int buffer_rows(int ranks) const { return has_rows() ? ranks : 1; }
 };
 
 inline constexpr CollectiveTraits kCollectives[] = {
@@ -57,6 +66,7 @@ inline constexpr CollectiveTraits kCollectives[] = {
     {Collective::scan, "scan", Held::all, Held::all, Result::prefix},
     {Collective::exclusive_scan, "exclusive_scan", Held::all, Held::behind_first, Result::prefix_before},
     {Collective::transfer, "transfer", Held::on_first, Held::behind_first, Result::moved},
+    {Collective::all_to_all, "all_to_all", Held::to_each, Held::from_each, Result::moved},
 };
 inline constexpr std::size_t kCollectiveCount = std::size(kCollectives);
 static_assert(
@@ -76,10 +86,15 @@ constexpr const CollectiveTraits& traits_of(Collective collective) {
   return i < kCollectiveCount ? kCollectives[i] : kNoCollective;
 }
 
-// Rows [first, first + count) of a message.
+// The rows first, first + step, ... of a message: `count` of them, one behind the other in a buffer. In place, the
+// buffer begins `at` rows behind the beginning of the memory that the rank's input and output share.
 struct RowRange {
-  int first = 0, count = 0;
-  bool holds(int row) const { return row >= first && row < first + count; }
+  int first = 0, count = 0, step = 1, at = 0;
+  bool holds(int row) const { return row >= first && (row - first) % step == 0 && (row - first) / step < count; }
+  // Which row of the buffer it is, from 0.
+  int index(int row) const { return (row - first) / step; }
+  // Which row of the shared memory.
+  int position(int row) const { return at + index(row); }
 };
 
 // Who holds what in a call of `ranks` ranks.
@@ -97,18 +112,27 @@ struct Distribution {
   bool gives(int rank, int slice) const { return input(rank).holds(row_of(slice)); }
   bool gets(int rank, int slice) const { return output(rank).holds(row_of(slice)); }
   // Of what is moved: the rank whose input holds the row.
-  int origin(int row) const { return traits.input == Held::at_root ? root : traits.input == Held::on_first ? 0 : row; }
+  int origin(int row) const {
+    if (traits.input == Held::at_root) return root;
+    if (traits.input == Held::on_first) return 0;
+    return traits.exchanges() ? row / ranks : row;
+  }
+  // Where a slice that the rank holds lies in memory that input and output share: its row there, if slices are rows.
+  int input_position(int rank, int slice) const { return traits.has_rows() ? input(rank).position(slice) : slice; }
+  int output_position(int rank, int slice) const { return traits.has_rows() ? output(rank).position(slice) : slice; }
 
  private:
-  int row_of(int slice) const { return traits.has_row_per_rank() ? slice : 0; }
+  int row_of(int slice) const { return traits.has_rows() ? slice : 0; }
   RowRange held(Held which, int rank) const {
     switch (which) {
       case Held::nothing: return {};
       case Held::all: return {0, rows()};
-      case Held::own: return {rank, 1};
+      case Held::own: return {.first = rank, .count = 1, .at = rank};
       case Held::at_root: return {0, rank == root ? rows() : 0};
       case Held::on_first: return {0, rank == 0 ? rows() : 0};
       case Held::behind_first: return {0, rank > 0 ? rows() : 0};
+      case Held::to_each: return {.first = rank * ranks, .count = ranks};
+      case Held::from_each: return {.first = rank, .count = ranks, .step = ranks};
     }
     return {};
   }

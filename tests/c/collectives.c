@@ -74,7 +74,51 @@ static void check_moves(tutti_comm_t world, int rank, int size, double* in, doub
     for (i = 0; i < kCount; ++i) right = right && out[i] == value_of(root, (size_t)rank * kCount + i);
     EXPECT(right);
   }
+  fill(in, rank, 0, (size_t)size * kCount);
+  SUCCEEDS(tutti_all_to_all(in, out, kCount, TUTTI_FLOAT64, world, NULL));
+  SUCCEEDS(tutti_all_to_all(in, in, kCount, TUTTI_FLOAT64, world, NULL)); /* in place */
+  for (r = 0; r < size; ++r)
+    for (i = 0; i < kCount; ++i) right = right && out[(size_t)r * kCount + i] == value_of(r, (size_t)rank * kCount + i);
+  EXPECT(right && memcmp(in, out, sizeof(double) * (size_t)size * kCount) == 0);
   SUCCEEDS(tutti_barrier(world, NULL));
+}
+
+/* Of `size` ranks: row r of a sum of ranks has r + 1 elements, and lies one element behind the row before it. */
+static void check_rows(tutti_comm_t world, int rank, int size, double* in, double* out) {
+  size_t counts[16], displs[16], to_each[16], places[16], i;
+  int r, root, right = 1;
+  tutti_work_t work = NULL;
+  for (r = 0; r < size; ++r) {
+    counts[r] = (size_t)r + 1;
+    displs[r] = r == 0 ? 1 : displs[r - 1] + counts[r - 1] + 1;
+    to_each[r] = (size_t)(rank + r) % 3; /* as many back as there */
+    places[r] = (size_t)r * 3;
+  }
+  fill(in, rank, 0, (size_t)size * kCount);
+  SUCCEEDS(tutti_all_gather_v(in, out, counts, displs, TUTTI_FLOAT64, world, NULL));
+  for (r = 0; r < size; ++r)
+    for (i = 0; i < counts[r]; ++i) right = right && out[displs[r] + i] == value_of(r, i);
+  EXPECT(right);
+  SUCCEEDS(tutti_start_reduce_scatter_v(in, counts, displs, out, TUTTI_FLOAT64, TUTTI_SUM, world, NULL, &work));
+  SUCCEEDS(tutti_work_wait(work));
+  SUCCEEDS(tutti_work_free(work));
+  for (i = 0; i < counts[rank]; ++i) right = right && out[i] == combined(size, displs[rank] + i, TUTTI_SUM);
+  EXPECT(right);
+  for (root = 0; root < size; ++root) {
+    const size_t* all = rank == root ? counts : NULL;
+    SUCCEEDS(tutti_gather_v(in, counts[rank], out, all, NULL, TUTTI_FLOAT64, root, world, NULL));
+    for (r = 0; rank == root && r < size; ++r)
+      for (i = 0; i < counts[r]; ++i) right = right && out[(size_t)r * (size_t)(r + 1) / 2 + i] == value_of(r, i);
+    SUCCEEDS(tutti_scatter_v(in, all, displs, out, counts[rank], TUTTI_FLOAT64, root, world, NULL));
+    for (i = 0; i < counts[rank]; ++i) right = right && out[i] == value_of(root, displs[rank] + i);
+    EXPECT(right);
+  }
+  SUCCEEDS(tutti_all_to_all_v(in, to_each, places, out, to_each, NULL, TUTTI_FLOAT64, world, NULL));
+  for (r = 0, i = 0; r < size; ++r) {
+    size_t k;
+    for (k = 0; k < to_each[r]; ++k, ++i) right = right && out[i] == value_of(r, (size_t)rank * 3 + k);
+  }
+  EXPECT(right);
 }
 
 void all_collectives(tutti_comm_t world, int rank, int size) {
@@ -82,6 +126,7 @@ void all_collectives(tutti_comm_t world, int rank, int size) {
   double* const out = malloc(sizeof(double) * (size_t)size * kCount);
   check_reductions(world, rank, size, in, out);
   check_moves(world, rank, size, in, out);
+  check_rows(world, rank, size, in, out);
   SUCCEEDS(tutti_all_reduce(NULL, NULL, 0, TUTTI_INT8, TUTTI_SUM, world, NULL)); /* of nothing */
   free(in);
   free(out);
@@ -212,7 +257,7 @@ void all_types(tutti_comm_t world, int rank, int size) {
 }
 
 void started_calls(tutti_comm_t world, int rank, int size) {
-  enum { kLength = 16, kCalls = 8 };
+  enum { kLength = 16, kCalls = 9 };
   double in[3 * kLength], out[kCalls][3 * kLength];
   tutti_work_t works[kCalls] = {NULL};
   size_t i;
@@ -226,6 +271,7 @@ void started_calls(tutti_comm_t world, int rank, int size) {
   SUCCEEDS(tutti_start_gather(in, out[5], kLength, TUTTI_FLOAT64, 0, world, NULL, &works[5]));
   SUCCEEDS(tutti_start_scatter(in, out[6], kLength, TUTTI_FLOAT64, 1, world, NULL, &works[6]));
   SUCCEEDS(tutti_start_barrier(world, NULL, &works[7]));
+  SUCCEEDS(tutti_start_all_to_all(in, out[8], kLength, TUTTI_FLOAT64, world, NULL, &works[8]));
   for (c = kCalls - 1; c > 0; --c) {
     int done = 0;
     while (c % 2 == 0 && !done && tutti_work_test(works[c], &done) == TUTTI_SUCCESS) continue;
@@ -240,6 +286,7 @@ void started_calls(tutti_comm_t world, int rank, int size) {
     right = right && out[3][i] == combined(size, (size_t)rank * kLength + i, TUTTI_SUM);
     right = right && out[4][kLength + i] == value_of(1, i);
     right = right && (rank != 0 || out[5][kLength + i] == value_of(1, i));
+    right = right && out[8][kLength + i] == value_of(1, (size_t)rank * kLength + i);
     right = right && out[6][i] == value_of(1, (size_t)rank * kLength + i);
   }
   EXPECT(right);

@@ -69,11 +69,12 @@ int messages_sent(const Schedule& schedule) {
                                         [](const Step& step) { return step.kind == StepKind::send; }));
 }
 
-// In units of the whole message; with a layout, to other hosts alone.
-double message_parts_sent(const Schedule& schedule, const Layout* layout = nullptr) {
-  const std::size_t count = 60 * schedule.slices;
-  const Partition partition{
-      .count = count, .slices = std::size_t(schedule.slices), .chunks = std::size_t(schedule.chunks)};
+// With a layout: to other hosts alone.
+// In units of the message, or of a rank's buffer where each rank has its own.
+double message_parts_sent(const Schedule& schedule, int ranks, const Layout* layout = nullptr) {
+  const auto slices = static_cast<std::size_t>(schedule.exact_slices ? ranks : schedule.slices);
+  const std::size_t count = 60 * slices;
+  const Partition partition{.count = count, .slices = slices, .chunks = std::size_t(schedule.chunks)};
   std::size_t elements = 0;
   for (const Step& step : schedule.steps)
     if (step.kind == StepKind::send && (layout == nullptr || layout->host[schedule.rank] != layout->host[step.peer]))
@@ -108,7 +109,7 @@ TEST(Catalogue, SendsTheMessagesAndBytesThatItClaims) {
         double messages = 0, most = 0;
         for (const Schedule& schedule : build_all(entry, Layout::of(n), {.root = n - 1, .chunks = chunks})) {
           messages += messages_sent(schedule);
-          if (entry.collective != Collective::barrier) most = std::max(most, message_parts_sent(schedule));
+          if (entry.collective != Collective::barrier) most = std::max(most, message_parts_sent(schedule, n));
         }
         expect_bound(entry.messages, {.n = n, .c = chunks}, messages, in_words(entry, n, chunks) + ": messages");
         expect_bound(entry.bytes, {.n = n, .c = chunks}, most,
@@ -119,7 +120,7 @@ TEST(Catalogue, SendsTheMessagesAndBytesThatItClaims) {
 double most_parts_between_hosts(const AlgorithmEntry& entry, const Layout& layout, const Message& message) {
   double most = 0;
   for (const Schedule& schedule : build_all(entry, layout, message))
-    most = std::max(most, message_parts_sent(schedule, &layout));
+    most = std::max(most, message_parts_sent(schedule, layout.ranks(), &layout));
   return most;
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count,
                   std::uint64_t seed) {
-  const std::vector<Schedule> schedules = build_all(entry, layout, message);
   for (const bool in_place : {false, true}) {
+    const std::vector<Schedule> schedules =
+        build_all(entry, layout, {.root = message.root, .chunks = message.chunks, .in_place = in_place});
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
     EXPECT_EQ(run.error_text, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
                                   << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "

@@ -21,10 +21,12 @@ int rounds_asked() {
   return asked ? std::atoi(asked) : 6;
 }
 
-std::string error_text_under_some_seed(const std::vector<Schedule>& mutant, const Layout& layout, const Goal& goal) {
+std::string error_text_under_some_seed(const AlgorithmEntry& entry, const std::vector<Schedule>& mutant,
+                                       const Layout& layout, const Goal& goal) {
   for (int seed = 0; seed < 10; ++seed) {
     const std::size_t count = mutant[0].slices * mutant[0].chunks * 2 + seed % 3;
-    std::string error_text = interpret(mutant, layout, goal, count, seed % 2 == 0, seed).error_text;
+    const bool in_place = takes_both(entry) ? seed % 2 == 0 : goal.in_place;
+    std::string error_text = interpret(mutant, layout, goal, count, in_place, seed).error_text;
     if (!error_text.empty()) return error_text;
   }
   return {};
@@ -32,13 +34,13 @@ std::string error_text_under_some_seed(const std::vector<Schedule>& mutant, cons
 
 void try_mutant(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::uint64_t seed,
                 Tally& tally) {
-  const Goal goal = goal_of(entry, message.root);
+  const Goal goal = goal_of(entry, message);
   const std::vector<Schedule> schedules = build_all(entry, layout, message);
   std::vector<Schedule> mutant = schedules;
   const std::string change = Mutator(seed).mutate(mutant);
   if (mutant == schedules) return;
   const Proof proof = verify(mutant, layout, goal);
-  const std::string error_text = error_text_under_some_seed(mutant, layout, goal);
+  const std::string error_text = error_text_under_some_seed(entry, mutant, layout, goal);
   EXPECT_TRUE(error_text.empty() || !proof.holds)
       << name_of(entry) << " on " << layout.ranks() << " ranks with " << layout.leaves() << " leaves, mutant " << seed
       << " (" << change << "): " << error_text;
@@ -55,7 +57,7 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
       const bool host_aware = looks_at_hosts(entry);
       for (int n = 1; n <= (kBrief ? 6 : 8); ++n)
         for (int chunks : chunks_of(entry)) {
-          const Message message{.root = static_cast<int>(seed % n), .chunks = chunks};
+          const Message message{.root = static_cast<int>(seed % n), .chunks = chunks, .in_place = seed % 2 == 0};
           try_mutant(entry, Layout::of(n), message, ++seed, tally);
           if (traits_of(entry.collective).combines() && entry.several_leaves)
             try_mutant(entry, random_layout(n, 1 + static_cast<int>(random() % 15), random), message, ++seed, tally);

@@ -20,6 +20,13 @@ namespace tutti::internal {
 inline Goal goal_of(const AlgorithmEntry& entry, int root = 0) {
   return {entry.collective, root, entry.canonical ? Order::canonical : Order::any};
 }
+inline Goal goal_of(const AlgorithmEntry& entry, const Message& message) {
+  Goal goal = goal_of(entry, message.root);
+  goal.in_place = message.in_place;
+  return goal;
+}
+// Whether output may be input's memory, or not, in the same schedule.
+inline bool takes_both(const AlgorithmEntry& entry) { return !traits_of(entry.collective).exchanges(); }
 
 inline std::vector<int> chunks_of(const AlgorithmEntry& entry) {
   return entry.pipelined ? std::vector<int>{1, 2, 5} : std::vector<int>{1};
@@ -95,14 +102,17 @@ inline constexpr int kMaxRanksQuickly = kMaxRanks;
 #endif
 
 inline Proof prove(const AlgorithmEntry& entry, const Layout& layout, const Message& message, Order order) {
-  return verify(build_all(entry, layout, message), layout, {entry.collective, message.root, order});
+  return verify(build_all(entry, layout, message), layout, {entry.collective, message.root, order, message.in_place});
 }
 
-inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, const Message& message) {
+inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, Message message) {
   const Proof proof = prove(entry, layout, message, goal_of(entry).order);
   EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, "
-                           << in_words(layout.host) << ", root " << message.root << ", " << message.chunks
-                           << " chunks: " << proof.reason;
+                           << in_words(layout.host) << ", root " << message.root << ", " << message.chunks << " chunks"
+                           << (message.in_place ? ", in place: " : ": ") << proof.reason;
+  if (takes_both(entry) || message.in_place) return;
+  message.in_place = true;
+  expect_proof(entry, layout, message);
 }
 
 }  // namespace tutti::internal

@@ -21,7 +21,8 @@ constexpr int kSeeds = 12;
 
 std::string error_text_under_some_seed(const PlannedCall& planned) {
   for (int seed = 0; seed < kSeeds; ++seed) {
-    std::string error_text = error_text_of(planned, seed % 2 == 0, static_cast<std::uint64_t>(seed));
+    const bool in_place = takes_both(*planned.entry) ? seed % 2 == 0 : planned.cut.in_place;
+    std::string error_text = error_text_of(planned, in_place, static_cast<std::uint64_t>(seed));
     if (!error_text.empty()) return error_text;
   }
   return {};
@@ -38,7 +39,7 @@ PlannedCall some_call(const AlgorithmEntry& entry, int ranks, int chunks, std::u
   Layout layout = Layout::of(ranks);
   if (entry.algorithm == Algorithm::hierarchical)
     for (int rank = 0; rank < ranks; ++rank) layout.host[rank] = rank / 2;
-  return {entry, layout, call, chunks, {}};
+  return {entry, layout, call, chunks, {.in_place = number % 2 == 0}};
 }
 
 template <class Test>

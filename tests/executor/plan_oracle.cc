@@ -170,6 +170,13 @@ class World {
         return rank > 0 ? combined(0, planned_.call.count, rank) : std::vector<std::byte>{};
       case Collective::reduce: return is_root ? combined(0, planned_.call.count) : std::vector<std::byte>{};
       case Collective::gather: return is_root ? all_inputs() : std::vector<std::byte>{};
+      case Collective::all_to_all: {
+        std::vector<std::byte> rows;
+        const std::size_t bytes = planned_.call.count * size_of(planned_.call.dtype);
+        for (const auto& input : inputs_)
+          rows.insert(rows.end(), input.data() + rank * bytes, input.data() + (rank + 1) * bytes);
+        return rows;
+      }
       case Collective::scatter: {
         const auto& whole = inputs_[planned_.call.root];
         const std::size_t part = whole.size() / size_;

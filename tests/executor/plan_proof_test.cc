@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "brief.h"
 #include "executor/plan_sweep.h"
@@ -50,6 +53,7 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
                   .count = count,
                   .root = static_cast<std::uint16_t>(count % static_cast<std::uint64_t>(layout.ranks()))};
   expect_proven({entry, layout, call, chunks, {}}, fused);
+  if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
 }
@@ -77,12 +81,94 @@ TEST(PlanProof, HoldsForEveryAlgorithmWithItsFusedStores) {
 // Copies from and to a device go by rows.
 TEST(PlanProof, RefusesRowsThatTheCallersBuffersDoNotHave) {
   const AlgorithmEntry& entry = *find_algorithm(Collective::all_gather, Algorithm::ring);
-  PlannedCall planned(entry, Layout::of(3), {.dtype = DType::float32, .count = 1000}, 1, {});
-  EXPECT_TRUE(planned.prove().holds);
-  Plan& plan = *planned.plans[1];
-  plan.input_rows = 3;
-  plan.input_bytes = 3 * plan.whole_row_bytes;
-  EXPECT_FALSE(planned.prove().holds);
+  const auto refused = [&](void (*damage)(Plan&)) {
+    PlannedCall planned(entry, Layout::of(3), {.dtype = DType::float32, .count = 1000}, 1, {.packed = true});
+    EXPECT_TRUE(planned.prove().holds);
+    damage(*planned.plans[1]);
+    return !planned.prove().holds;
+  };
+  EXPECT_TRUE(refused([](Plan& plan) { plan.input_bytes = 3 * plan.whole_row_bytes; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.fetches.front().rows = 3; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.deliveries.front().rows = 2; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.deliveries.front().buffer_stride -= 4; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.deliveries.front().slot += 4; }));
+}
+
+// Rows of random lengths, in any order and with gaps in the buffers of each rank. symmetric: rows between two ranks are
+// as long there as back, and lie in the output as in the input.
+std::vector<CallRows> random_rows(const Distribution& holds, bool symmetric, std::mt19937& random) {
+  std::vector<std::size_t> lengths;
+  for (int row = 0; row < holds.rows(); ++row) lengths.push_back(random() % 3 == 0 ? 0 : random() % 200);
+  const auto n = static_cast<std::size_t>(holds.ranks);
+  for (std::size_t row = 0; symmetric && row < lengths.size(); ++row)
+    lengths[row] = lengths[std::min(row, row % n * n + row / n)];
+  const auto placed = [&](const RowRange& held) {
+    BufferRows rows;
+    std::vector<std::size_t> order;
+    for (int i = 0; i < held.count; ++i) {
+      rows.counts.push_back(lengths[static_cast<std::size_t>(held.first + i * held.step)]);
+      order.push_back(order.size());
+    }
+    std::ranges::shuffle(order, random);
+    rows.begins.resize(order.size());
+    std::size_t end = 0;
+    for (const std::size_t row : order) {
+      rows.begins[row] = end + (order.size() > 1 ? random() % 3 : 0);
+      end = rows.begins[row] + rows.counts[row];
+    }
+    return rows;
+  };
+  std::vector<CallRows> rows;
+  for (int rank = 0; rank < holds.ranks; ++rank) {
+    const BufferRows input = placed(holds.input(rank));
+    rows.push_back({input, symmetric ? input : placed(holds.output(rank))});
+  }
+  return rows;
+}
+
+PlannedCall of_random_rows(const AlgorithmEntry& entry, int n, int chunks, bool packed, bool in_place,
+                           std::mt19937& random) {
+  Call call{.collective = entry.collective,
+            .dtype = random() % 2 == 0 ? DType::bfloat16 : DType::float32,
+            .flags = kUnequalRows,
+            .root = static_cast<std::uint16_t>(random() % static_cast<unsigned>(n))};
+  auto rows = random_rows(Distribution(entry.collective, n, call.root), in_place, random);
+  if (traits_of(entry.collective).shows_all_rows())
+    call.count = std::max(rows[0].input.total(), rows[0].output.total());
+  return {entry, Layout::of(n), call, chunks, {.packed = packed, .in_place = in_place}, std::move(rows)};
+}
+
+TEST(PlanProof, HoldsForRowsOfDifferentLengths) {
+  std::mt19937 random(11);
+  for (const AlgorithmEntry& entry : catalogue())
+    for (int n = 1; traits_of(entry.collective).has_rows() && n <= (kBrief ? 6 : kMaxRanksOfPlans); ++n)
+      for (const int chunks : chunks_of(entry))
+        for (const bool packed : {false, true})
+          for (const bool in_place : {false, true}) {
+            if (in_place && (packed || takes_both(entry))) continue;
+            const PlannedCall planned = of_random_rows(entry, n, chunks, packed, in_place, random);
+            const Proof proof = planned.prove();
+            EXPECT_TRUE(proof.holds) << planned.name() << ": " << proof.reason;
+          }
+}
+
+TEST(PlanProof, RefusesRowsThatLieElsewhereOrAreLonger) {
+  std::mt19937 random(12);
+  int refused = 0;
+  for (const AlgorithmEntry& entry : catalogue())
+    for (int n = 2; traits_of(entry.collective).has_rows() && n <= 5; ++n)
+      for (int i = 0; i < 10; ++i) {
+        PlannedCall planned = of_random_rows(entry, n, 1, false, false, random);
+        CallRows& of = planned.rows[random() % planned.rows.size()];
+        BufferRows& rows = of.input.counts.empty() || random() % 2 == 0 ? of.output : of.input;
+        if (rows.counts.empty()) continue;
+        const std::size_t row = random() % rows.counts.size();
+        if (rows.counts[row] == 0) continue;
+        random() % 2 == 0 ? ++rows.counts[row] : ++rows.begins[row];
+        EXPECT_FALSE(planned.prove().holds) << planned.name();
+        ++refused;
+      }
+  EXPECT_GT(refused, 100);
 }
 
 }  // namespace

@@ -104,11 +104,11 @@ TEST(MakePlan, SlicesCoverTheMessageOnceWhateverItsCount) {
 
 TEST(MakePlan, TheOwnPartOfAHalfStartsWhereTheCallersBufferDoes) {
   const auto gather = plan_of(Collective::all_gather, Algorithm::one_shot, 10, 2, Layout::of(4));
-  EXPECT_EQ(gather->input_bias, 2 * 10 * sizeof(float));
-  EXPECT_EQ(gather->output_bias, 0u);
+  EXPECT_EQ(steps_of<SendStep>(*gather).front().from, (Place{Space::input, 0}));
+  EXPECT_EQ(steps_of<ReduceStep>(*gather).front().to, (Place{Space::output, 2 * 10 * sizeof(float)}));
   const auto scatter = plan_of(Collective::reduce_scatter, Algorithm::one_shot, 10, 2, Layout::of(4));
-  EXPECT_EQ(scatter->output_bias, 2 * 10 * sizeof(float));
-  EXPECT_EQ(scatter->input_bias, 0u);
+  EXPECT_EQ(steps_of<ReduceStep>(*scatter).front().to, (Place{Space::output, 0}));
+  EXPECT_EQ(steps_of<SendStep>(*scatter).front().from, (Place{Space::input, 3 * 10 * sizeof(float)})) << "to rank 3";
 }
 
 TEST(MakePlan, ASlotHoldsWhatTheRankHasOfTheMessage) {

@@ -31,6 +31,7 @@ inline Work started(Communicator& world, const Shape& it, const void* in, void* 
       return AnyCall::start(
           world, {.collective = it.collective, .dtype = it.dtype, .algorithm = how.algorithm, .count = it.count}, in,
           out, how.stream);
+    case Collective::all_to_all: return world.start_all_to_all(in, out, it.count, it.dtype, how);
     case Collective::barrier: break;
   }
   return world.start_barrier(how);
@@ -47,6 +48,7 @@ inline void blocking(Communicator& world, const Shape& it, const void* in, void*
     case Collective::scan: return world.scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::exclusive_scan: return world.exclusive_scan(in, out, it.count, it.dtype, it.op, how);
     case Collective::transfer: return started(world, it, in, out, how).wait();
+    case Collective::all_to_all: return world.all_to_all(in, out, it.count, it.dtype, how);
     case Collective::barrier: return world.barrier(how);
   }
 }

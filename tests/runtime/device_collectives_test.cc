@@ -6,6 +6,7 @@
 
 #include "brief.h"
 #include "runtime/device_calls.h"
+#include "runtime/unequal_rows.h"
 
 namespace tutti::internal {
 namespace {
@@ -49,6 +50,7 @@ std::vector<std::byte> combined_numbers(const Shape& shape, int me, int ranks) {
       case Collective::gather: return number(static_cast<int>(i / shape.count), i % shape.count);
       case Collective::scatter: return number(shape.root, own + i);
       case Collective::transfer: return number(0, i);
+      case Collective::all_to_all: return number(static_cast<int>(i / shape.count), own + i % shape.count);
       default: return number(shape.root, i);
     }
   });
@@ -81,6 +83,56 @@ TEST_P(OnDevices, EveryCollectiveGivesTheBitsOfHostMemoryInAnyMixOfMemory) {
               },
               GetParam());
         }
+  }
+}
+
+// Rows of different lengths pass through the host, also of ranks whose buffers all lie on one device.
+TEST_P(OnDevices, RowsOfDifferentLengthsComeWhereTheyShould) {
+  for (int ranks = 1; ranks <= (kBrief ? 2 : 4); ++ranks)
+    Communicator::run_threads(
+        ranks,
+        [&](Communicator& world) {
+          const int me = world.rank();
+          std::mt19937_64 random(static_cast<std::uint64_t>(ranks));  // the same on every rank
+          for (const Collective collective : kWithRows)
+            for (const DType dtype : {DType::bfloat16, DType::float32, DType::int8}) {
+              const RowsShape shape = random_rows(collective, ranks, dtype, Op::avg, false, random);
+              std::mt19937_64 own(random() + static_cast<std::uint64_t>(me));
+              const std::size_t element = size_of(dtype);
+              const PlacedRows in_rows = placed(input_rows(shape, me), own);
+              const PlacedRows out_rows = placed(output_rows(shape, me), own);
+              std::vector<std::byte> given(in_rows.extent * element), want(out_rows.extent * element, std::byte{0x5a});
+              const auto put = [&](std::vector<std::byte>& to, const PlacedRows& places, const RowsOfBytes& rows) {
+                for (std::size_t i = 0; i < rows.size(); ++i)
+                  std::ranges::copy(rows[i],
+                                    to.begin() + static_cast<std::ptrdiff_t>(places.displacements[i] * element));
+              };
+              const auto kind = [&] { return own() % 2 == 0 ? MemoryKind::device : kMemoryKinds[own() % 4]; };
+              const DeviceBuffer out(kind(), want);
+              put(given, in_rows, given_rows(shape, me));
+              put(want, out_rows, expected_rows(shape, me));
+              const DeviceBuffer in(kind(), given);
+              run(world, shape, in.data(), in_rows, out.data(), out_rows, {});
+              ASSERT_TRUE(out.read() == want) << name_of(shape) << ", rank " << me;
+            }
+        },
+        GetParam());
+}
+
+// The rank with rows of one length waits for the others at the device, which the other one does not use.
+TEST_P(OnDevices, RowsOfDifferentLengthsAreAnotherCallThanRowsOfOneLength) {
+  const auto call = [](Communicator& world) {
+    const DeviceBuffer in(MemoryKind::device, 16), out(MemoryKind::device, 32);
+    const std::size_t counts[] = {4, 4};
+    world.rank() == 0 ? world.all_gather(in.data(), out.data(), 4, DType::int32)
+                      : world.all_gather_v(in.data(), out.data(), {counts}, DType::int32);
+    world.barrier();
+  };
+  try {
+    Communicator::run_threads(2, call, GetParam());
+    ADD_FAILURE() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::mismatch) << error.what();
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "memory/available.h"
 #include "runtime/ranks.h"
+#include "types/collective.h"
 
 namespace tutti::internal {
 namespace {

@@ -68,6 +68,24 @@ const std::vector<Kind> kKinds{
     {"scan", [](Communicator& c, auto& v) { c.scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
     {"exclusive_scan",
      [](Communicator& c, auto& v) { c.exclusive_scan(v.data(), v.data() + 100, 8, DType::int64, Op::sum); }},
+    {"all_to_all", [](Communicator& c, auto& v) { c.all_to_all(v.data(), v.data() + 100, 8, DType::int64); }},
+    {"all_to_all, in place", [](Communicator& c, auto& v) { c.all_to_all(v.data(), v.data(), 9, DType::int64); }},
+    {"all_gather_v",
+     [](Communicator& c, auto& v) {
+       const std::vector<std::size_t> counts(static_cast<std::size_t>(c.size()), 8);
+       c.all_gather_v(v.data(), v.data() + 100, {counts}, DType::int64);
+     }},
+    {"all_gather_v, other rows of the same length in all",
+     [](Communicator& c, auto& v) {
+       std::vector<std::size_t> counts(static_cast<std::size_t>(c.size()), 8);
+       ++counts.front(), --counts.back();
+       c.all_gather_v(v.data(), v.data() + 100, {counts}, DType::int64);
+     }},
+    {"all_to_all_v",
+     [](Communicator& c, auto& v) {
+       const std::vector<std::size_t> counts(static_cast<std::size_t>(c.size()), 8);
+       c.all_to_all_v(v.data(), {counts}, v.data() + 100, {counts}, DType::int64);
+     }},
     {"broadcast, count", [](Communicator& c, auto& v) { c.broadcast(v.data(), 9, DType::int64, 0); }},
     {"no call", [](Communicator&, auto&) {}},
 };

@@ -30,7 +30,8 @@ std::size_t input_elems(const Shape& shape, int ranks, int rank) {
     case Collective::exclusive_scan:
     case Collective::all_gather:
     case Collective::gather: return shape.count;
-    case Collective::reduce_scatter: return n * shape.count;
+    case Collective::reduce_scatter:
+    case Collective::all_to_all: return n * shape.count;
     case Collective::broadcast: return rank == shape.root ? shape.count : 0;
     case Collective::transfer: return rank == 0 ? shape.count : 0;
     case Collective::scatter: return rank == shape.root ? n * shape.count : 0;
@@ -49,7 +50,8 @@ std::size_t output_elems(const Shape& shape, int ranks, int rank) {
     case Collective::scatter: return shape.count;
     case Collective::exclusive_scan:
     case Collective::transfer: return rank > 0 ? shape.count : 0;
-    case Collective::all_gather: return n * shape.count;
+    case Collective::all_gather:
+    case Collective::all_to_all: return n * shape.count;
     case Collective::reduce: return rank == shape.root ? shape.count : 0;
     case Collective::gather: return rank == shape.root ? n * shape.count : 0;
     case Collective::barrier: break;
@@ -93,6 +95,13 @@ std::vector<Bytes> expected(const Shape& shape, int ranks) {
     case Collective::exclusive_scan:
       for (int r = 1; r < ranks; ++r)
         outputs[static_cast<std::size_t>(r)] = expected_reduction(r, shape.count, shape.dtype, shape.op);
+      break;
+    case Collective::all_to_all:
+      for (std::size_t r = 0; r < outputs.size(); ++r)
+        for (const Bytes& input : inputs) {
+          const Bytes part = part_of(input, r, bytes);
+          outputs[r].insert(outputs[r].end(), part.begin(), part.end());
+        }
       break;
     case Collective::barrier: break;
   }

@@ -22,7 +22,7 @@ struct Shape {
 inline constexpr Collective kWithBuffers[] = {
     Collective::all_reduce,     Collective::reduce_scatter, Collective::all_gather, Collective::broadcast,
     Collective::reduce,         Collective::gather,         Collective::scatter,    Collective::scan,
-    Collective::exclusive_scan, Collective::transfer};
+    Collective::exclusive_scan, Collective::transfer,       Collective::all_to_all};
 
 // Elements of a rank's input and output. The root has the most.
 std::size_t input_elems(const Shape& shape, int ranks, int rank);

@@ -6,14 +6,14 @@ namespace tutti::internal {
 namespace {
 
 Region in(int slice, int chunk = 0, int row = 0) {
-  return {Space::input, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice),
+  return {Space::input, static_cast<std::uint16_t>(row), static_cast<std::uint32_t>(slice),
           static_cast<std::uint16_t>(chunk)};
 }
 Region out(int slice, int chunk = 0) {
-  return {Space::output, 0, static_cast<std::uint16_t>(slice), static_cast<std::uint16_t>(chunk)};
+  return {Space::output, 0, static_cast<std::uint32_t>(slice), static_cast<std::uint16_t>(chunk)};
 }
 Region scratch(int row, int slice, int chunk = 0) {
-  return {Space::scratch, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(slice),
+  return {Space::scratch, static_cast<std::uint16_t>(row), static_cast<std::uint32_t>(slice),
           static_cast<std::uint16_t>(chunk)};
 }
 

@@ -71,9 +71,9 @@ std::string Mutator::redirect_peer(Schedule& schedule, int ranks) {
 
 void Mutator::redirect(const Schedule& schedule, Region& region) {
   switch (below(4)) {
-    case 0: region.space = static_cast<Space>(below(3)); break;
+    case 0: region.space = static_cast<Space>(below(4)); break;
     case 1: region.row = static_cast<std::uint16_t>(below(schedule.scratch_rows + 1)); break;
-    case 2: region.slice = static_cast<std::uint16_t>(below(schedule.slices)); break;
+    case 2: region.slice = static_cast<std::uint32_t>(below(schedule.slices)); break;
     default: region.chunk = static_cast<std::uint16_t>(below(schedule.chunks)); break;
   }
 }

@@ -67,7 +67,7 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_EQ(error("send"), "line 1: expected 'rank', found 'send'");
   EXPECT_EQ(error(header + "\n send output to 1"), "line 3: expected '[', found 'to'");
   EXPECT_EQ(error(header + "push"), "line 2: expected a step, found 'push'");
-  EXPECT_EQ(error(header + "send input[slice 70000 chunk 0] to 1"),
+  EXPECT_EQ(error(header + "send input[slice 0 chunk 70000] to 1"),
             "line 2: expected a number up to 65535, found '70000'");
   EXPECT_EQ(error(header + "output[slice 0 chunk 0] = from 1 + from 2 + from 3"),
             "line 2: expected nothing more, found '+'");

@@ -76,6 +76,10 @@ TEST(Call, IsDescribedForAPerson) {
       "make_operator #10");
   EXPECT_EQ(describe({11, Collective::scan, DType::int32, Op::custom, Order::canonical, Algorithm::automatic, 16, 5}),
             "scan #11 (int32 x 5, custom 1)");
+  EXPECT_EQ(describe({.sequence = 4, .collective = Collective::all_gather, .flags = kUnequalRows, .count = 24}),
+            "all_gather_v #4 (uint8 x 24 in all)");
+  EXPECT_EQ(describe({.sequence = 5, .collective = Collective::all_to_all, .flags = kUnequalRows}),
+            "all_to_all_v #5 (uint8)");
   EXPECT_EQ(describe({}), "no call");
 }
 

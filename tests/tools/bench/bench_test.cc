@@ -141,7 +141,7 @@ BenchRow measured(std::vector<std::string> words, int ranks, std::size_t count,
 }
 
 TEST(Bench, EveryCollectiveIsRightInEveryForm) {
-  for (const std::string collective : {"all_reduce", "reduce_scatter", "all_gather", "broadcast"}) {
+  for (const std::string collective : {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"}) {
     for (const std::size_t count : {0u, 1u, 10007u}) {
       const BenchRow plain = measured({collective}, 3, count);
       EXPECT_EQ(plain.wrong, 0u) << collective << " " << count;

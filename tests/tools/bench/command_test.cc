@@ -12,6 +12,7 @@
 #include "bench/table.h"
 #include "machine/host.h"
 #include "tools/bench/parsed.h"
+#include "types/collective.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -136,8 +137,8 @@ TEST(BenchTable, RowsAreAlignedAndFitTheScreen) {
 }
 
 TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
-  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                      Collective::broadcast, Collective::barrier}) {
+  for (const CollectiveTraits& traits : kCollectives) {
+    const Collective collective = traits.collective;
     for (const int ranks : {1, 2, 3}) {
       Limit limit(shm_loops(collective, ranks, 100003), places_for(3), 1, 3);
       for (const std::size_t bytes : {1u, 100003u}) EXPECT_GE(limit.measure_us(bytes).value(), 0) << bytes;
@@ -147,7 +148,8 @@ TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
 }
 
 TEST(Limit, EveryCollectiveHasOneOverTcpBetweenTwo) {
-  for (const Collective collective : {Collective::all_reduce, Collective::all_gather, Collective::broadcast}) {
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::all_gather, Collective::broadcast, Collective::all_to_all}) {
     Limit limit(tcp_loops(collective, 100003), places_for(3), 1, 3);
     for (const std::size_t bytes : {8u, 100003u}) EXPECT_GT(limit.measure_us(bytes).value(), 0) << bytes;
     EXPECT_FALSE(limit.measure_us(0).has_value());

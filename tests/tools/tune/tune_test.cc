@@ -46,7 +46,7 @@ TEST(MakeRules, PickWhatIsPredictedToBeTheCheapestOrClose) {
   const ChoiceTable table = table_from(model);
   for (const int ranks : kRanks)
     for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                        Collective::broadcast, Collective::barrier})
+                                        Collective::broadcast, Collective::barrier, Collective::all_to_all})
       for (const std::size_t bytes : {8, 512, 32 << 10, 8 << 20}) {
         const Chooser chooser(table, ranks, 1);
         const Question question{collective, Layout::of(ranks), collective == Collective::barrier ? 0 : bytes};

@@ -163,15 +163,14 @@ class ShmLoops final : public LimitLoops {
 
   // Each process takes the rows that it is to get. Of a broadcast, the root has them.
   void move(int me, std::size_t bytes) {
-    const auto begin = [&](int row) { return bytes * row / holds_.rows(); };
+    const std::size_t size = bytes / static_cast<std::size_t>(holds_.traits.buffer_rows(ranks_));
+    const auto begin = [&](int row, const RowRange& held) { return static_cast<std::size_t>(held.index(row)) * size; };
     for (int row = 0; row < holds_.rows(); ++row) {
       const int from = holds_.origin(row);
       if (!holds_.gets(me, row) || (collective_ == Collective::broadcast && me == from)) continue;
-      const std::size_t size = begin(row + 1) - begin(row);
       const std::byte* const in = reinterpret_cast<const std::byte*>(in_[from]);
       std::byte* const out = reinterpret_cast<std::byte*>(out_[me]);
-      std::memcpy(out + begin(row) - begin(holds_.output(me).first), in + begin(row) - begin(holds_.input(from).first),
-                  size);
+      std::memcpy(out + begin(row, holds_.output(me)), in + begin(row, holds_.input(from)), size);
     }
   }
 

@@ -28,7 +28,7 @@ Traffic traffic_of(Collective collective, int me, std::size_t bytes) {
     if (holds.traits.is_scan()) return from == 0;
     return holds.gets(1 - from, row) && (holds.traits.combines() || holds.origin(row) == from);
   };
-  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.rows());
+  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.traits.buffer_rows(2));
   Traffic traffic{0, 0};
   for (int row = 0; row < holds.rows(); ++row) {
     if (sends(me, row)) traffic.out += row_bytes;

@@ -45,8 +45,8 @@ void Bench::aim_at(std::size_t count) {
   out_ = buffers_.data(options_.in_place ? 0 : 1);
   if (options_.collective == Collective::broadcast) out_ = in_;  // as MPI has it
   if (!options_.in_place) return;
-  in_ += static_cast<std::size_t>(in.first) * row_bytes;
-  out_ += static_cast<std::size_t>(out.first) * row_bytes;
+  in_ += static_cast<std::size_t>(in.at) * row_bytes;
+  out_ += static_cast<std::size_t>(out.at) * row_bytes;
 }
 
 void Bench::prepare() {
@@ -168,7 +168,10 @@ double Bench::time_round(std::size_t calls) {
   return us / static_cast<double>(calls);
 }
 
-bool Bench::repeatable() const { return !options_.in_place || options_.touch || !holds_.traits.combines(); }
+// In place, the input of the next call is the output of the one before.
+bool Bench::repeatable() const {
+  return !options_.in_place || options_.touch || !(holds_.traits.combines() || holds_.traits.exchanges());
+}
 
 template <class T>
 std::vector<T> Bench::gather(const std::vector<T>& mine) {

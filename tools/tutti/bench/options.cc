@@ -187,7 +187,7 @@ void mention_rounding(const BenchOptions& options, int ranks) {
 }
 
 std::size_t parts_of(Collective collective, int ranks) {
-  return static_cast<std::size_t>(traits_of(collective).rows(ranks));
+  return static_cast<std::size_t>(traits_of(collective).buffer_rows(ranks));
 }
 
 std::vector<std::size_t> counts_to_measure(const BenchOptions& options, int ranks) {

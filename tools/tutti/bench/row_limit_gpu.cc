@@ -103,7 +103,7 @@ class ThroughPinned final : public GpuLimit {
 
 GpuTraffic gpu_traffic(const BenchOptions& options, int rank, int ranks, std::size_t bytes) {
   const Distribution holds(options.collective, ranks, options.root);
-  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.rows());
+  const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds.traits.buffer_rows(ranks));
   const RowRange in = holds.input(rank), out = holds.output(rank);
   GpuTraffic traffic{static_cast<std::size_t>(in.count) * row_bytes, static_cast<std::size_t>(out.count) * row_bytes};
   if (options.collective == Collective::broadcast && in.count > 0) traffic.written = 0;  // it is there already

@@ -18,7 +18,7 @@ double bus_factor(Collective collective, int ranks) {
   const double n = ranks;
   const CollectiveTraits& traits = traits_of(collective);
   if (!traits.has_bytes()) return 0;
-  if (traits.has_row_per_rank()) return (n - 1) / n;
+  if (traits.has_rows()) return (n - 1) / n;
   return traits.has_root() || traits.is_scan() ? 1 : 2 * (n - 1) / n;
 }
 

@@ -123,7 +123,7 @@ std::uint64_t Expectation::count_wrong(const std::byte* out, std::size_t count, 
   const std::size_t element = size_of(options_.dtype);
   const Distribution holds(options_.collective, ranks_, options_.root);
   const RowRange rows = holds.output(rank);
-  const std::size_t first = static_cast<std::size_t>(rows.first) * count;  // of the message, that the rank gets
+  const std::size_t first = static_cast<std::size_t>(rows.at) * count;  // of the message, that the rank gets
   const std::size_t after = first + static_cast<std::size_t>(rows.count) * count;
   std::uint64_t wrong = 0;
   if (holds.traits.is_scan() && rows.count > 0) {
@@ -137,11 +137,10 @@ std::uint64_t Expectation::count_wrong(const std::byte* out, std::size_t count, 
     if (begin >= end) continue;
     wrong += differing(out + (begin - first) * element, combined(order.slices[s]), begin, end - begin);
   }
-  for (int row = rows.first; holds.traits.result == Result::moved && row < rows.first + rows.count; ++row) {
-    const int origin = holds.origin(row);
-    const std::size_t begin = static_cast<std::size_t>(row) * count;
-    const std::size_t given = static_cast<std::size_t>(row - holds.input(origin).first) * count;
-    wrong += differing(out + (begin - first) * element, input_of(origin), given, count);
+  for (int i = 0; holds.traits.result == Result::moved && i < rows.count; ++i) {
+    const int row = rows.first + i * rows.step, origin = holds.origin(row);
+    const std::size_t given = static_cast<std::size_t>(holds.input(origin).index(row)) * count;
+    wrong += differing(out + static_cast<std::size_t>(i) * count * element, input_of(origin), given, count);
   }
   return wrong;
 }

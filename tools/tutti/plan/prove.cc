@@ -18,7 +18,7 @@ CallProof prove_call(const AlgorithmEntry& entry, const Layout& layout, const Go
   call.root = static_cast<std::uint16_t>(goal.root);
   const CollectiveTraits& traits = traits_of(entry.collective);
   if (traits.has_bytes())
-    call.count = bytes / size_of(call.dtype) / static_cast<std::uint64_t>(traits.rows(layout.ranks()));
+    call.count = bytes / size_of(call.dtype) / static_cast<std::uint64_t>(traits.buffer_rows(layout.ranks()));
 
   std::size_t fused = 0;  // steps of all ranks that a reduce may do early
   std::vector<std::unique_ptr<internal::Plan>> plans;

@@ -169,7 +169,7 @@ class Lockstep {
   }
 
   static std::tuple<Space, int, int> place_of(const Region& region) {
-    return {region.space, region.space == Space::scratch ? region.row : region.slice, region.chunk};
+    return {region.space, is_scratch(region.space) ? region.row : static_cast<int>(region.slice), region.chunk};
   }
   void store(int rank, const Region& region, const Leaves& leaves) {
     ranks_[rank].memory[place_of(region)] = {region.slice, leaves};
