@@ -273,7 +273,7 @@ void Communicator::exclusive_scan(ConstBuffer in, Buffer out, std::size_t count,
               terms_of(options, op.scalar));
 }
 void Communicator::all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options) {
-  group_->run(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream);
+  group_->run(spec(*group_, Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, terms_of(options));
 }
 void Communicator::barrier(const CallOptions& options) {
   group_->run(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,
@@ -332,7 +332,8 @@ Work Communicator::start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t 
 }
 Work Communicator::start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
                                     const CallOptions& options) {
-  return Work(group_->start(spec(Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out, options.stream));
+  return Work(group_->start(spec(*group_, Collective::all_to_all, count, dtype, Op::sum, 0, options), in, out,
+                            terms_of(options)));
 }
 Work Communicator::start_barrier(const CallOptions& options) {
   return Work(group_->start(spec(*group_, Collective::barrier, 0, DType::uint8, Op::sum, 0, options), nullptr, nullptr,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/call_terms.h"
 #include "runtime/group.h"
 #include "tutti/communicator.h"
 #include "types/collective.h"
@@ -138,62 +139,62 @@ void Communicator::all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& r
                                 const CallOptions& options) {
   RowsCall call(*group_, Collective::all_gather, dtype, Op::sum, 0, options);
   set_all_gather(call, rows);
-  group_->run(call.spec(), in, out, options.stream);
+  group_->run(call.spec(), in, out, internal::terms_of(options));
 }
 void Communicator::reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
                                     const CallOptions& options) {
   RowsCall call(*group_, Collective::reduce_scatter, dtype, op, 0, options);
   set_reduce_scatter(call, rows);
-  group_->run(call.spec(), in, out, options.stream);
+  group_->run(call.spec(), in, out, internal::terms_of(options));
 }
 void Communicator::gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype,
                             int root, const CallOptions& options) {
   RowsCall call(*group_, Collective::gather, dtype, Op::sum, root, options);
   set_gather(call, count, rows);
-  group_->run(call.spec(), in, out, options.stream);
+  group_->run(call.spec(), in, out, internal::terms_of(options));
 }
 void Communicator::scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype,
                              int root, const CallOptions& options) {
   RowsCall call(*group_, Collective::scatter, dtype, Op::sum, root, options);
   set_scatter(call, rows, count);
-  group_->run(call.spec(), in, out, options.stream);
+  group_->run(call.spec(), in, out, internal::terms_of(options));
 }
 void Communicator::all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows,
                                 DType dtype, const CallOptions& options) {
   RowsCall call(*group_, Collective::all_to_all, dtype, Op::sum, 0, options);
   set_all_to_all(call, in_rows, out_rows);
-  group_->run(call.spec(), in, out, options.stream);
+  group_->run(call.spec(), in, out, internal::terms_of(options));
 }
 
 Work Communicator::start_all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype,
                                       const CallOptions& options) {
   RowsCall call(*group_, Collective::all_gather, dtype, Op::sum, 0, options);
   set_all_gather(call, rows);
-  return Work(group_->start(call.spec(), in, out, options.stream));
+  return Work(group_->start(call.spec(), in, out, internal::terms_of(options)));
 }
 Work Communicator::start_reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
                                           const CallOptions& options) {
   RowsCall call(*group_, Collective::reduce_scatter, dtype, op, 0, options);
   set_reduce_scatter(call, rows);
-  return Work(group_->start(call.spec(), in, out, options.stream));
+  return Work(group_->start(call.spec(), in, out, internal::terms_of(options)));
 }
 Work Communicator::start_gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype,
                                   int root, const CallOptions& options) {
   RowsCall call(*group_, Collective::gather, dtype, Op::sum, root, options);
   set_gather(call, count, rows);
-  return Work(group_->start(call.spec(), in, out, options.stream));
+  return Work(group_->start(call.spec(), in, out, internal::terms_of(options)));
 }
 Work Communicator::start_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype,
                                    int root, const CallOptions& options) {
   RowsCall call(*group_, Collective::scatter, dtype, Op::sum, root, options);
   set_scatter(call, rows, count);
-  return Work(group_->start(call.spec(), in, out, options.stream));
+  return Work(group_->start(call.spec(), in, out, internal::terms_of(options)));
 }
 Work Communicator::start_all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out,
                                       const UnequalRows& out_rows, DType dtype, const CallOptions& options) {
   RowsCall call(*group_, Collective::all_to_all, dtype, Op::sum, 0, options);
   set_all_to_all(call, in_rows, out_rows);
-  return Work(group_->start(call.spec(), in, out, options.stream));
+  return Work(group_->start(call.spec(), in, out, internal::terms_of(options)));
 }
 
 }  // namespace tutti

@@ -82,9 +82,10 @@ const std::byte* Group::scaled(Request& request, const std::byte* input) {
     scale(plan.call.dtype, *request.input.scalar, from, to, bytes / size_of(plan.call.dtype));
   };
   if (request.staged != nullptr && request.staged->is_staged()) {
-    const Plan& part = plan.part(request.part);
+    std::size_t bytes = 0;
+    for (const RowCopy& rows : plan.part(request.part).fetches) bytes += rows.rows * rows.row_bytes;
     auto* const slot = const_cast<std::byte*>(input);
-    multiply(slot, slot, part.input_rows * part.row_bytes);
+    multiply(slot, slot, bytes);
     return slot;
   }
   const bool fits_output = plan.in_place == 0 && plan.output_bytes == plan.input_bytes;
