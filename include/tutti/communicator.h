@@ -13,6 +13,7 @@
 #include <string>
 
 #include "tutti/error.h"
+#include "tutti/export.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
 #include "tutti/types.h"
@@ -87,18 +88,18 @@ struct CallOptions {
 /// returns at once.
 class Work {
  public:
-  Work();                            ///< without a call
-  Work(Work&&) noexcept;             ///< takes over the call
-  Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
+  TUTTI_API Work();                            ///< without a call
+  TUTTI_API Work(Work&&) noexcept;             ///< takes over the call
+  TUTTI_API Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
   /// Blocks until the call is complete. It throws nothing: if nobody has thrown the call's error by the time the
   /// communicator is left, the error is logged then (Settings::log_sink).
-  ~Work();
+  TUTTI_API ~Work();
 
   /// Advances what can advance without blocking. True once the call is complete. Throws like wait().
-  bool test();
+  TUTTI_API bool test();
 
   /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
-  void wait();
+  TUTTI_API void wait();
 
  private:
   friend class Communicator;
@@ -111,10 +112,10 @@ class Work {
 /// long as this object lives; made by Memory() or moved from, it has none.
 class Memory {
  public:
-  Memory();                              ///< no memory
-  Memory(Memory&&) noexcept;             ///< takes over the memory
-  Memory& operator=(Memory&&) noexcept;  ///< frees the memory that was here
-  ~Memory();                             ///< frees the memory: no call may still use it
+  TUTTI_API Memory();                              ///< no memory
+  TUTTI_API Memory(Memory&&) noexcept;             ///< takes over the memory
+  TUTTI_API Memory& operator=(Memory&&) noexcept;  ///< frees the memory that was here
+  TUTTI_API ~Memory();                             ///< frees the memory: no call may still use it
 
   void* data() const { return data_; }          ///< the first byte, aligned to 4096
   std::size_t bytes() const { return bytes_; }  ///< as many as allocate() was asked for
@@ -136,10 +137,10 @@ class Memory {
 /// unmapped. Movable.
 class Registration {
  public:
-  Registration();                                    ///< registers nothing
-  Registration(Registration&&) noexcept;             ///< takes over the registration
-  Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
-  ~Registration();                                   ///< ends the registration
+  TUTTI_API Registration();                                    ///< registers nothing
+  TUTTI_API Registration(Registration&&) noexcept;             ///< takes over the registration
+  TUTTI_API Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
+  TUTTI_API ~Registration();                                   ///< ends the registration
 
  private:
   friend class Communicator;
@@ -184,18 +185,18 @@ class Registration {
 class Communicator {
  public:
   /// Joins the job that the environment describes (Settings::from_env()). Otherwise as join().
-  static Communicator from_env();
+  TUTTI_API static Communicator from_env();
   /// Joins a job: the ranks meet at settings.master_address. Each rank passes its own `rank`; size, transport, timeout,
   /// secret and meeting place are the same on every rank.
   ///
   /// Blocks until all ranks have joined, at most a moment longer than Settings::join_timeout. Throws
   /// Error{invalid_argument, unsupported, system, unreachable, refused, timeout, peer_lost}. Every rank that has come
   /// throws what rank 0 finds wrong.
-  static Communicator join(const Settings& settings);
+  TUTTI_API static Communicator join(const Settings& settings);
 
   /// Joins through the caller's own store, which must live until join() returns. Ignores settings.master_address and
   /// settings.master_port. Otherwise as above.
-  static Communicator join(const Settings& settings, Store& store);
+  TUTTI_API static Communicator join(const Settings& settings, Store& store);
 
   /// Runs a job whose ranks are threads of this process: body(communicator) on one thread for each rank [0, ranks).
   /// Blocks until all have returned. If a body throws, that communicator is aborted; the first exception is thrown
@@ -206,11 +207,11 @@ class Communicator {
   ///
   /// If all buffers of a call lie on one GPU, one kernel does the call. A call on a stream waits until all ranks have
   /// entered it. The ranks share each GPU's default stream, so make their own streams with cudaStreamNonBlocking.
-  static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
-                          const std::string& transport = "inproc");
+  TUTTI_API static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
+                                    const std::string& transport = "inproc");
 
-  Communicator(Communicator&&) noexcept;             ///< takes over the membership
-  Communicator& operator=(Communicator&&) noexcept;  ///< first leaves the communicator that was here, as the destructor
+  TUTTI_API Communicator(Communicator&&) noexcept;             ///< takes over the membership
+  TUTTI_API Communicator& operator=(Communicator&&) noexcept;  ///< first leaves what was here, as the destructor does
   /// Leaves the communicator, like finalize(), but does not wait for the verdict on its calls, and cannot throw. It
   /// logs a mismatch, which makes the exit status of `tutti run` 1.
   ///
@@ -218,7 +219,7 @@ class Communicator {
   /// last communicator of a job and the last Work, this rank leaves the job: it waits at most a second until the
   /// processes of the other ranks have heard so. It does not wait for the ranks themselves. exit() and quick_exit()
   /// leave all jobs that the process has not left.
-  ~Communicator();
+  TUTTI_API ~Communicator();
 
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
@@ -226,53 +227,59 @@ class Communicator {
   /// failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other calls. So if two ranks
   /// made different calls, and no call has shown it, the one that leaves later throws. (If rank 0 has left the job,
   /// that holds for communicators which some rank left before rank 0 did.)
-  void finalize();
+  TUTTI_API void finalize();
 
-  int rank() const;  ///< the number of this rank here, [0, size())
-  int size() const;  ///< how many ranks there are
+  TUTTI_API int rank() const;  ///< the number of this rank here, [0, size())
+  TUTTI_API int size() const;  ///< how many ranks there are
 
   /// out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
-  void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  TUTTI_API void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                            const CallOptions& options = {});
 
   /// out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count). `in` holds
   /// size() * count elements. In place: out == in + rank() * count.
-  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
-                      const CallOptions& options = {});
+  TUTTI_API void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r. `out` holds size() * count elements.
   /// In place: in == out + rank() * count.
-  void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+  TUTTI_API void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                            const CallOptions& options = {});
 
   /// buffer[0, count) on every rank = buffer[0, count) of rank `root`.
-  void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
   /// out[0, count) on every rank = in[0, count) of rank `root`. Other ranks' `in` is not looked at. In place: out ==
   /// in.
-  void broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                           const CallOptions& options = {});
 
   /// out[0, count) on rank `root` = the reduction over all ranks of in[0, count), with the same bits for every root as
   /// all_reduce gives. Other ranks' `out` is not looked at. In place, on the root: out == in.
-  void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
-              const CallOptions& options = {});
+  TUTTI_API void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+                        const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on rank `root` = in[0, count) of rank r. Its `out` holds size() * count elements;
   /// other ranks' `out` is not looked at. In place, on the root: in == out + root * count.
-  void gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                        const CallOptions& options = {});
 
   /// out[0, count) on rank r = in[r * count, (r + 1) * count) of rank `root`. Its `in` holds size() * count elements;
   /// other ranks' `in` is not looked at. In place, on the root: out == in + root * count.
-  void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                         const CallOptions& options = {});
 
   /// out[0, count) on rank r = the reduction over the ranks [0, r + 1) of in[0, count): what all_reduce would give
   /// these ranks alone. Op::avg divides by r + 1. In place: out == in.
-  void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
+  TUTTI_API void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                      const CallOptions& options = {});
 
   /// out[0, count) on rank r > 0 = the reduction over the ranks [0, r) of in[0, count). Op::avg divides by r. The `out`
   /// of rank 0 is not looked at. In place: out == in; rank 0 then keeps its input.
-  void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
-                      const CallOptions& options = {});
+  TUTTI_API void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                const CallOptions& options = {});
 
   /// Returns once every rank has entered it.
-  void barrier(const CallOptions& options = {});
+  TUTTI_API void barrier(const CallOptions& options = {});
 
   /// @name Started calls
   /// @{
@@ -280,24 +287,27 @@ class Communicator {
   /// The same calls; these return at once. The started calls of one communicator run in the order in which they were
   /// started. They advance inside test() and wait() of any Work, and inside any blocking call of this rank's job. Calls
   /// of device memory also advance by themselves.
-  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
-                        const CallOptions& options = {});
-  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+  TUTTI_API Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                  const CallOptions& options = {});
+  TUTTI_API Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                      const CallOptions& options = {});
+  TUTTI_API Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                  const CallOptions& options = {});
+  TUTTI_API Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
+                                 const CallOptions& options = {});
+  TUTTI_API Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                                 const CallOptions& options = {});
+  TUTTI_API Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
+                              const CallOptions& options = {});
+  TUTTI_API Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                              const CallOptions& options = {});
+  TUTTI_API Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                               const CallOptions& options = {});
+  TUTTI_API Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
                             const CallOptions& options = {});
-  Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
-  Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
-  Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                       const CallOptions& options = {});
-  Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, int root,
-                    const CallOptions& options = {});
-  Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                    const CallOptions& options = {});
-  Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                     const CallOptions& options = {});
-  Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op, const CallOptions& options = {});
-  Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
-                            const CallOptions& options = {});
-  Work start_barrier(const CallOptions& options = {});
+  TUTTI_API Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, Op op,
+                                      const CallOptions& options = {});
+  TUTTI_API Work start_barrier(const CallOptions& options = {});
   /// @}
 
   /// @name Typed calls, in place
@@ -319,14 +329,14 @@ class Communicator {
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to. Over shared memory it can have
   /// 4096 channels at a time, and 32,000 in the life of the job. A call that needs more fails with Error{system}.
-  Communicator split(int color, int key = 0);
+  TUTTI_API Communicator split(int color, int key = 0);
 
   /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
   /// result directly. Its start is aligned to 4096.
   ///
   /// If there is no space, every rank throws Error{system}, and the communicator stays usable. A rank has 64 GiB of
   /// shared memory in all, less what its calls need. Freed memory is used again only for a request of the same size.
-  Memory allocate(std::size_t bytes);
+  TUTTI_API Memory allocate(std::size_t bytes);
 
   /// Registers data[0, bytes) with the RDMA device, for all communicators of the job. Not collective: a rank registers
   /// what it likes, when it likes. The memory may be host memory of any kind; memory of allocate() is registered
@@ -334,23 +344,24 @@ class Communicator {
   ///
   /// Blocks for about a second for each GiB, and takes locked memory. If this rank uses no RDMA, nothing happens.
   /// Throws Error{system} if the device or the memlock limit refuses; the communicator stays usable.
-  Registration register_memory(void* data, std::size_t bytes);
+  TUTTI_API Registration register_memory(void* data, std::size_t bytes);
 
   /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Does not block. Thread-safe:
   /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
   /// closed connections.
-  void abort(const std::string& reason);
+  TUTTI_API void abort(const std::string& reason);
 
   /// Why the next call here would throw; nothing if the communicator is well, or was moved from or finalized. Does not
   /// block. Thread-safe: also during a call of another thread. A lost rank is told at once, although calls that were
   /// made before it was lost may still end well. Throws Error{unsupported} in a forked child.
-  std::optional<Error> failure() const;
+  TUTTI_API std::optional<Error> failure() const;
 
   /// The algorithm that such a call uses if it names none. `count` as in the call. Not collective.
-  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;
+  TUTTI_API Algorithm choose(Collective collective, std::size_t count, DType dtype,
+                             Order order = Order::canonical) const;
 
   /// The job's table of algorithms as text: rank 0's (Settings::table), or the built-in one. Not collective.
-  std::string table() const;
+  TUTTI_API std::string table() const;
 
  private:
   friend struct internal::AnyCall;

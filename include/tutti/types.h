@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 /// IEEE 754 binary16 as it lies in memory. It carries bits and has no arithmetic; reductions accumulate it in float32.
@@ -63,9 +65,9 @@ enum class Algorithm : std::uint8_t {
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
 /// Bytes of one element. Throws Error{invalid_argument} for what is no DType.
-std::size_t size_of(DType dtype);
+TUTTI_API std::size_t size_of(DType dtype);
 /// Bytes of one partial result: 4 for 16-bit floats, else size_of(). Throws like size_of().
-std::size_t accumulation_size_of(DType dtype);
+TUTTI_API std::size_t accumulation_size_of(DType dtype);
 
 /// What to_string() gives for what is no enumerator.
 inline constexpr std::string_view kNoName = "?";
@@ -74,31 +76,31 @@ inline constexpr std::string_view kNoName = "?";
 /// @{
 
 /// The enumerator's name, or kNoName; `automatic` is "auto".
-std::string_view to_string(DType dtype);
-std::string_view to_string(Op op);
-std::string_view to_string(Order order);
-std::string_view to_string(Collective collective);
-std::string_view to_string(Algorithm algorithm);
+TUTTI_API std::string_view to_string(DType dtype);
+TUTTI_API std::string_view to_string(Op op);
+TUTTI_API std::string_view to_string(Order order);
+TUTTI_API std::string_view to_string(Collective collective);
+TUTTI_API std::string_view to_string(Algorithm algorithm);
 /// @}
 
 /// @name Enumerators by name
 /// @{
 
 /// The inverse of to_string(); nothing for a name that does not exist.
-std::optional<DType> parse_dtype(std::string_view name);
-std::optional<Op> parse_op(std::string_view name);
-std::optional<Order> parse_order(std::string_view name);
-std::optional<Collective> parse_collective(std::string_view name);
-std::optional<Algorithm> parse_algorithm(std::string_view name);
+TUTTI_API std::optional<DType> parse_dtype(std::string_view name);
+TUTTI_API std::optional<Op> parse_op(std::string_view name);
+TUTTI_API std::optional<Order> parse_order(std::string_view name);
+TUTTI_API std::optional<Collective> parse_collective(std::string_view name);
+TUTTI_API std::optional<Algorithm> parse_algorithm(std::string_view name);
 /// @}
 
 /// @name All enumerators
 /// @{
 
 /// In the order of their declaration.
-std::span<const DType> all_dtypes();
-std::span<const Op> all_ops();
-std::span<const Algorithm> all_algorithms();  ///< without `automatic`
+TUTTI_API std::span<const DType> all_dtypes();
+TUTTI_API std::span<const Op> all_ops();
+TUTTI_API std::span<const Algorithm> all_algorithms();  ///< without `automatic`
 /// @}
 
 // Behind dtype_of.

@@ -33,6 +33,8 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
+Store::~Store() = default;
+
 std::uint32_t internal::count_join(Store& store, int rank) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
