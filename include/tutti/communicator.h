@@ -178,8 +178,9 @@ class Registration {
 ///
 /// **Waiting.** No call, test() included, waits longer than Settings::timeout for a peer that does nothing.
 ///
-/// **fork().** The child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody.
-/// Symmetric memory is still shared with the parent. The child may join another job.
+/// **fork().** The child has no part in the job. Every call in it, also of a Work, throws Error{unsupported} and
+/// disturbs nobody; rank(), size(), choose() and table() still answer. What is destroyed in the child does nothing to
+/// the parent or its peers. Symmetric memory is still shared with the parent. The child may join another job.
 ///
 /// **Moved from.** A communicator that was moved from, or finalized, can only be destroyed, assigned to or finalized.
 class Communicator {
