@@ -312,15 +312,15 @@ TEST_F(DeviceFaults, AStreamThatIsBeingCapturedIsRefused) {
 
 // What it holds of the device is its parent's, and a device does not work in a child.
 TEST_F(DeviceFaults, AForkedChildDestroysWorksWithoutTheDevice) {
-  const auto thrown = outcomes(2, Settings{}, [](Communicator& world) {
+  const auto body = [](Communicator& world) {
     const DeviceBuffer values(MemoryKind::device, random_input(world.rank(), 1000, DType::int32));
     const auto start = [&] {
       return world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum);
     };
     std::optional<Work> ended(start()), started;
     ended->wait();
-    if (world.rank() == 0) started.emplace(start());
     if (world.rank() == 0) {
+      started.emplace(start());
       const pid_t child = ::fork();
       if (child == 0) {
         ::alarm(20);
@@ -337,8 +337,9 @@ TEST_F(DeviceFaults, AForkedChildDestroysWorksWithoutTheDevice) {
     }
     started->wait();
     world.barrier();
-  });
-  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+  };
+  for (const std::string& transport : kTransports) Communicator::run_threads(2, body, transport);
+  for (const auto& error : outcomes(2, Settings{}, body)) EXPECT_FALSE(error) << error->what();
 }
 
 }  // namespace
