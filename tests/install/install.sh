@@ -67,4 +67,12 @@ for kind in shared static; do
   for program in in_cpp in_c; do works "$scratch/pkg/${kind}_$program" $kind; done
   catches "$scratch/pkg/${kind}_in_cpp"
 done
+echo "== dlopen()"
+python3 - <<'END'
+import ctypes
+library, comm, value = ctypes.CDLL("libtutti.so.0"), ctypes.c_void_p(), ctypes.c_float(2.5)
+assert library.tutti_comm_init_env(ctypes.byref(comm)) == 0
+assert library.tutti_all_reduce(ctypes.byref(value), ctypes.byref(value), ctypes.c_size_t(1), 7, 0, comm, None) == 0
+assert value.value == 2.5 and library.tutti_comm_destroy(comm) == 0
+END
 [ "$(pkg-config --modversion tutti)" = "$("$prefix/bin/tutti" --version | grep -o '[0-9][0-9.]*' | head -1)" ]
