@@ -1,10 +1,6 @@
 // What a fake device counts, and fails: how many kernels and copies a call takes, who hears of what a device
 // refuses, and that nothing is left behind.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <optional>
 
 #include "cuda/stream.h"
 #include "fake_cuda/fresh_device.h"
@@ -308,38 +304,6 @@ TEST_F(DeviceFaults, AStreamThatIsBeingCapturedIsRefused) {
     world.all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum, {.stream = stream});
   });
   EXPECT_NE(said[0].find("captured into a graph"), std::string::npos) << said[0];
-}
-
-// What it holds of the device is its parent's, and a device does not work in a child.
-TEST_F(DeviceFaults, AForkedChildDestroysWorksWithoutTheDevice) {
-  const auto body = [](Communicator& world) {
-    const DeviceBuffer values(MemoryKind::device, random_input(world.rank(), 1000, DType::int32));
-    const auto start = [&] {
-      return world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum);
-    };
-    std::optional<Work> ended(start()), started;
-    ended->wait();
-    if (world.rank() == 0) {
-      started.emplace(start());
-      const pid_t child = ::fork();
-      if (child == 0) {
-        ::alarm(20);
-        const fake::Outstanding before = fake::outstanding();
-        ended.reset();
-        started.reset();
-        ::_exit(fake::outstanding() == before ? 0 : 1);
-      }
-      int status = -1;
-      EXPECT_EQ(::waitpid(child, &status, 0), child);
-      EXPECT_EQ(status, 0);
-    } else {
-      started.emplace(start());
-    }
-    started->wait();
-    world.barrier();
-  };
-  for (const std::string& transport : kTransports) Communicator::run_threads(2, body, transport);
-  for (const auto& error : outcomes(2, Settings{}, body)) EXPECT_FALSE(error) << error->what();
 }
 
 }  // namespace
