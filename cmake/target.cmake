@@ -31,7 +31,9 @@ endif()
 function(tutti_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(tutti_${name} OBJECT ${ARG_SOURCES})
-  set_target_properties(tutti_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Hidden: the shared library exports what TUTTI_API marks, and calls inside it need no PLT.
+  set_target_properties(tutti_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(tutti_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_USES} PRIVATE tutti_build)

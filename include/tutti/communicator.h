@@ -14,6 +14,7 @@
 #include <string>
 
 #include "tutti/error.h"
+#include "tutti/export.h"
 #include "tutti/operator.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
@@ -110,22 +111,22 @@ struct CallOptions {
 /// returns at once.
 class Work {
  public:
-  Work();                            ///< without a call
-  Work(Work&&) noexcept;             ///< takes over the call
-  Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
+  TUTTI_API Work();                            ///< without a call
+  TUTTI_API Work(Work&&) noexcept;             ///< takes over the call
+  TUTTI_API Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
   /// Blocks until the call is complete. It throws nothing: if nobody has thrown the call's error by the time the
   /// communicator is left, the error is logged then (Settings::log_sink).
-  ~Work();
+  TUTTI_API ~Work();
 
   /// Advances what can advance without blocking. True once the call is complete. Throws like wait().
-  bool test();
+  TUTTI_API bool test();
 
   /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
-  void wait();
+  TUTTI_API void wait();
 
   /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete. Throws like wait().
   /// That time has passed is no error: the call goes on.
-  bool wait_for(std::chrono::milliseconds limit);
+  TUTTI_API bool wait_for(std::chrono::milliseconds limit);
 
   /// Has a thread of the library complete the call, as with Progress::thread, and then call tell(error) once: nothing,
   /// or the Error of the call. The buffers are free then. May be called several times. Without a call, tells at once.
@@ -133,7 +134,7 @@ class Work {
   /// `tell` must not throw. It may start calls. It must not block, and it must not end a communicator of the job:
   /// neither finalize() nor a destructor of the last Work or Communicator. The destructor of the communicator waits
   /// until `tell` has returned. Throws Error{system} if there can be no thread.
-  void on_complete(std::function<void(const std::optional<Error>&)> tell);
+  TUTTI_API void on_complete(std::function<void(const std::optional<Error>&)> tell);
 
  private:
   friend class Communicator;
@@ -146,10 +147,10 @@ class Work {
 /// long as this object lives; made by Memory() or moved from, it has none.
 class Memory {
  public:
-  Memory();                              ///< no memory
-  Memory(Memory&&) noexcept;             ///< takes over the memory
-  Memory& operator=(Memory&&) noexcept;  ///< frees the memory that was here
-  ~Memory();                             ///< frees the memory: no call may still use it
+  TUTTI_API Memory();                              ///< no memory
+  TUTTI_API Memory(Memory&&) noexcept;             ///< takes over the memory
+  TUTTI_API Memory& operator=(Memory&&) noexcept;  ///< frees the memory that was here
+  TUTTI_API ~Memory();                             ///< frees the memory: no call may still use it
 
   void* data() const { return data_; }          ///< the first byte, aligned to 4096
   std::size_t bytes() const { return bytes_; }  ///< as many as allocate() was asked for
@@ -171,10 +172,10 @@ class Memory {
 /// unmapped. Movable.
 class Registration {
  public:
-  Registration();                                    ///< registers nothing
-  Registration(Registration&&) noexcept;             ///< takes over the registration
-  Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
-  ~Registration();                                   ///< ends the registration
+  TUTTI_API Registration();                                    ///< registers nothing
+  TUTTI_API Registration(Registration&&) noexcept;             ///< takes over the registration
+  TUTTI_API Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
+  TUTTI_API ~Registration();                                   ///< ends the registration
 
  private:
   friend class Communicator;
@@ -201,22 +202,22 @@ class Registration {
 /// none does: else Error{mismatch}.
 ///
 /// Does not block. Throws nothing.
-void group_start();
+TUTTI_API void group_start();
 
 /// Ends the group. The outermost blocks until the blocking calls of the group are over, but not for those that are
 /// started or have a stream.
 ///
 /// Errors: if an argument of a call is wrong, throws, and no call of the group is made. Else throws the first error of
 /// a call, after all calls that block are over. Throws Error{invalid_argument} without group_start() on this thread.
-void group_end();
+TUTTI_API void group_end();
 
 /// A group of calls as long as the object lives: for a block of code. Not movable; in one thread.
 class GroupScope {
  public:
-  GroupScope();  ///< group_start()
+  TUTTI_API GroupScope();  ///< group_start()
   /// group_end(), and throws what that throws. But if an exception ends the block, then nothing of the group is made,
   /// nor of the groups around it.
-  ~GroupScope() noexcept(false);
+  TUTTI_API ~GroupScope() noexcept(false);
   GroupScope(const GroupScope&) = delete;             ///< not copyable
   GroupScope& operator=(const GroupScope&) = delete;  ///< not copyable
 
@@ -257,25 +258,26 @@ class GroupScope {
 /// **Waiting.** No call, test() included, waits longer than its timeout for a peer that does nothing:
 /// CallOptions::timeout, else set_timeout(), else Settings::timeout.
 ///
-/// **fork().** The child has no part in the job. Every call in it throws Error{unsupported} and disturbs nobody.
-/// Symmetric memory is still shared with the parent. The child may join another job.
+/// **fork().** The child has no part in the job. Every call in it, also of a Work, throws Error{unsupported} and
+/// disturbs nobody; rank(), size(), choose() and table() still answer. What is destroyed in the child does nothing to
+/// the parent or its peers. Symmetric memory is still shared with the parent. The child may join another job.
 ///
 /// **Moved from.** A communicator that was moved from, or finalized, can only be destroyed, assigned to or finalized.
 class Communicator {
  public:
   /// Joins the job that the environment describes (Settings::from_env()). Otherwise as join().
-  static Communicator from_env();
+  TUTTI_API static Communicator from_env();
   /// Joins a job: the ranks meet at settings.master_address. Each rank passes its own `rank`; size, transport, timeout,
   /// secret and meeting place are the same on every rank.
   ///
   /// Blocks until all ranks have joined, at most a moment longer than Settings::join_timeout. Throws
   /// Error{invalid_argument, unsupported, system, unreachable, refused, timeout, peer_lost}. Every rank that has come
   /// throws what rank 0 finds wrong.
-  static Communicator join(const Settings& settings);
+  TUTTI_API static Communicator join(const Settings& settings);
 
   /// Joins through the caller's own store, which must live until join() returns. Ignores settings.master_address and
   /// settings.master_port. Otherwise as above.
-  static Communicator join(const Settings& settings, Store& store);
+  TUTTI_API static Communicator join(const Settings& settings, Store& store);
 
   /// Runs a job whose ranks are threads of this process: body(communicator) on one thread for each rank [0, ranks).
   /// Blocks until all have returned. If a body throws, that communicator is aborted; the first exception is thrown
@@ -286,11 +288,11 @@ class Communicator {
   ///
   /// If all buffers of a call lie on one GPU, one kernel does the call. A call on a stream waits until all ranks have
   /// entered it. The ranks share each GPU's default stream, so make their own streams with cudaStreamNonBlocking.
-  static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
-                          const std::string& transport = "inproc");
+  TUTTI_API static void run_threads(int ranks, const std::function<void(Communicator&)>& body,
+                                    const std::string& transport = "inproc");
 
-  Communicator(Communicator&&) noexcept;             ///< takes over the membership
-  Communicator& operator=(Communicator&&) noexcept;  ///< first leaves the communicator that was here, as the destructor
+  TUTTI_API Communicator(Communicator&&) noexcept;             ///< takes over the membership
+  TUTTI_API Communicator& operator=(Communicator&&) noexcept;  ///< first leaves what was here, as the destructor does
   /// Leaves the communicator, like finalize(), but does not wait for the verdict on its calls, and cannot throw. It
   /// logs a mismatch, which makes the exit status of `tutti run` 1.
   ///
@@ -298,7 +300,7 @@ class Communicator {
   /// last communicator of a job and the last Work, this rank leaves the job: it waits at most a second until the
   /// processes of the other ranks have heard so. It does not wait for the ranks themselves. exit() and quick_exit()
   /// leave all jobs that the process has not left.
-  ~Communicator();
+  TUTTI_API ~Communicator();
 
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
@@ -306,56 +308,61 @@ class Communicator {
   /// failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other calls. So if two ranks
   /// made different calls, and no call has shown it, the one that leaves later throws. (If rank 0 has left the job,
   /// that holds for communicators which some rank left before rank 0 did.)
-  void finalize();
+  TUTTI_API void finalize();
 
-  int rank() const;  ///< the number of this rank here, [0, size())
-  int size() const;  ///< how many ranks there are
+  TUTTI_API int rank() const;  ///< the number of this rank here, [0, size())
+  TUTTI_API int size() const;  ///< how many ranks there are
 
   /// out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
-  void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                  const CallOptions& options = {});
+  TUTTI_API void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                            const CallOptions& options = {});
 
   /// out[0, count) on rank r = the reduction over all ranks of in[r * count, (r + 1) * count). `in` holds
   /// size() * count elements. In place: out == in + rank() * count.
-  void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                      const CallOptions& options = {});
+  TUTTI_API void reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on every rank = in[0, count) of rank r. `out` holds size() * count elements.
   /// In place: in == out + rank() * count.
-  void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+  TUTTI_API void all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                            const CallOptions& options = {});
 
   /// buffer[0, count) on every rank = buffer[0, count) of rank `root`.
-  void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
   /// out[0, count) on every rank = in[0, count) of rank `root`. Other ranks' `in` is not looked at. In place: out ==
   /// in.
-  void broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                           const CallOptions& options = {});
 
   /// out[0, count) on rank `root` = the reduction over all ranks of in[0, count), with the same bits for every root as
   /// all_reduce gives. Other ranks' `out` is not looked at. In place, on the root: out == in.
-  void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
-              const CallOptions& options = {});
+  TUTTI_API void reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
+                        const CallOptions& options = {});
 
   /// out[r * count, (r + 1) * count) on rank `root` = in[0, count) of rank r. Its `out` holds size() * count elements;
   /// other ranks' `out` is not looked at. In place, on the root: in == out + root * count.
-  void gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                        const CallOptions& options = {});
 
   /// out[0, count) on rank r = in[r * count, (r + 1) * count) of rank `root`. Its `in` holds size() * count elements;
   /// other ranks' `in` is not looked at. In place, on the root: out == in + root * count.
-  void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root, const CallOptions& options = {});
+  TUTTI_API void scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                         const CallOptions& options = {});
 
   /// out[0, count) on rank r = the reduction over the ranks [0, r + 1) of in[0, count): what all_reduce would give
   /// these ranks alone. Op::avg divides by r + 1. In place: out == in.
-  void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-            const CallOptions& options = {});
+  TUTTI_API void scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                      const CallOptions& options = {});
 
   /// out[0, count) on rank r > 0 = the reduction over the ranks [0, r) of in[0, count). Op::avg divides by r. The `out`
   /// of rank 0 is not looked at. In place: out == in; rank 0 then keeps its input.
-  void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                      const CallOptions& options = {});
+  TUTTI_API void exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                const CallOptions& options = {});
 
   /// out[s * count, (s + 1) * count) on rank r = in[r * count, (r + 1) * count) of rank s, for every s. Both hold
   /// size() * count elements. In place: out == in; the call then copies the input first, to memory of the library.
-  void all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
+  TUTTI_API void all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                            const CallOptions& options = {});
 
   /// @name Rows of different lengths
   /// @{
@@ -371,29 +378,30 @@ class Communicator {
 
   /// Row r of `out` on every rank = in[0, counts[r]) of rank r. `rows` are those of `out`: the same lengths on every
   /// rank. In place: in == out + displacements[rank()].
-  void all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype, const CallOptions& options = {});
+  TUTTI_API void all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype,
+                              const CallOptions& options = {});
   /// out[0, counts[r]) on rank r = the reduction over all ranks of row r of `in`. `rows` are those of `in`: the same
   /// lengths on every rank. In place: out == in + displacements[rank()].
-  void reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
-                        const CallOptions& options = {});
+  TUTTI_API void reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
+                                  const CallOptions& options = {});
   /// Row r of `out` on rank `root` = in[0, count) of rank r. `rows` are those of the root's `out`; other ranks' `out`
   /// and `rows` are not looked at. The root's count is counts[root]. In place, on the root: in == out +
   /// displacements[root].
-  void gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype, int root,
-                const CallOptions& options = {});
+  TUTTI_API void gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype, int root,
+                          const CallOptions& options = {});
   /// out[0, count) on rank r = row r of `in` of rank `root`. `rows` are those of the root's `in`; other ranks' `in` and
   /// `rows` are not looked at. The root's count is counts[root]. In place, on the root: out == in +
   /// displacements[root].
-  void scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype, int root,
-                 const CallOptions& options = {});
+  TUTTI_API void scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype,
+                           int root, const CallOptions& options = {});
   /// Row s of `out` on rank r = row r of `in` of rank s, for every s. Row r of both is as long on rank r. In place: out
   /// == in, with the same lengths and places of rows; the call then copies the input first.
-  void all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows, DType dtype,
-                    const CallOptions& options = {});
+  TUTTI_API void all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows,
+                              DType dtype, const CallOptions& options = {});
   /// @}
 
   /// Returns once every rank has entered it.
-  void barrier(const CallOptions& options = {});
+  TUTTI_API void barrier(const CallOptions& options = {});
 
   /// @name Send and receive
   /// What one rank sends another is received in the order in which it was sent: the first send from rank a to rank b on
@@ -410,13 +418,13 @@ class Communicator {
   /// @{
 
   /// Sends data[0, count) to rank `to`.
-  void send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
+  TUTTI_API void send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
   /// data[0, count) = what rank `from` has sent.
-  void receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
+  TUTTI_API void receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
   /// As send(). Returns at once. Started sends to one rank run in the order in which they were started.
-  Work start_send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
+  TUTTI_API Work start_send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
   /// As receive(). Returns at once. Started receives from one rank run in the order in which they were started.
-  Work start_receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
+  TUTTI_API Work start_receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
   /// @}
 
   /// @name Started calls
@@ -425,36 +433,39 @@ class Communicator {
   /// The same calls; these return at once. The started calls of one communicator run in the order in which they were
   /// started. They advance inside test() and wait() of any Work, and inside any blocking call of this rank's job. Calls
   /// of device memory also advance by themselves.
-  Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                        const CallOptions& options = {});
-  Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                            const CallOptions& options = {});
-  Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
-  Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root, const CallOptions& options = {});
-  Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                       const CallOptions& options = {});
-  Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
-                    const CallOptions& options = {});
-  Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                    const CallOptions& options = {});
-  Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
-                     const CallOptions& options = {});
-  Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                  const CallOptions& options = {});
-  Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
-                            const CallOptions& options = {});
-  Work start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const CallOptions& options = {});
-  Work start_all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype,
-                          const CallOptions& options = {});
-  Work start_reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
+  TUTTI_API Work start_all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                  const CallOptions& options = {});
+  TUTTI_API Work start_reduce_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                      const CallOptions& options = {});
+  TUTTI_API Work start_all_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                  const CallOptions& options = {});
+  TUTTI_API Work start_broadcast(Buffer buffer, std::size_t count, DType dtype, int root,
+                                 const CallOptions& options = {});
+  TUTTI_API Work start_broadcast(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                                 const CallOptions& options = {});
+  TUTTI_API Work start_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op, int root,
                               const CallOptions& options = {});
-  Work start_gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype, int root,
-                      const CallOptions& options = {});
-  Work start_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype, int root,
-                       const CallOptions& options = {});
-  Work start_all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows,
-                          DType dtype, const CallOptions& options = {});
-  Work start_barrier(const CallOptions& options = {});
+  TUTTI_API Work start_gather(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                              const CallOptions& options = {});
+  TUTTI_API Work start_scatter(ConstBuffer in, Buffer out, std::size_t count, DType dtype, int root,
+                               const CallOptions& options = {});
+  TUTTI_API Work start_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                            const CallOptions& options = {});
+  TUTTI_API Work start_exclusive_scan(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
+                                      const CallOptions& options = {});
+  TUTTI_API Work start_all_to_all(ConstBuffer in, Buffer out, std::size_t count, DType dtype,
+                                  const CallOptions& options = {});
+  TUTTI_API Work start_all_gather_v(ConstBuffer in, Buffer out, const UnequalRows& rows, DType dtype,
+                                    const CallOptions& options = {});
+  TUTTI_API Work start_reduce_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, DType dtype, Op op,
+                                        const CallOptions& options = {});
+  TUTTI_API Work start_gather_v(ConstBuffer in, std::size_t count, Buffer out, const UnequalRows& rows, DType dtype,
+                                int root, const CallOptions& options = {});
+  TUTTI_API Work start_scatter_v(ConstBuffer in, const UnequalRows& rows, Buffer out, std::size_t count, DType dtype,
+                                 int root, const CallOptions& options = {});
+  TUTTI_API Work start_all_to_all_v(ConstBuffer in, const UnequalRows& in_rows, Buffer out, const UnequalRows& out_rows,
+                                    DType dtype, const CallOptions& options = {});
+  TUTTI_API Work start_barrier(const CallOptions& options = {});
   /// @}
 
   /// @name Typed calls, in place
@@ -476,7 +487,7 @@ class Communicator {
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to. Over shared memory it can have
   /// 4096 channels at a time, and 32,000 in the life of the job. A call that needs more fails with Error{system}.
-  Communicator split(int color, int key = 0);
+  TUTTI_API Communicator split(int color, int key = 0);
 
   /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.
   ///
@@ -489,14 +500,14 @@ class Communicator {
   /// communicator stays usable. Each rank passes its own function; functions must do the same. It lives as long as the
   /// communicator. A communicator has at most 200. A call with device memory, or on another communicator, throws
   /// Error{unsupported} or Error{invalid_argument}, and is not made. Blocks.
-  Operator make_operator(const std::string& name, CombineFunction function);
+  TUTTI_API Operator make_operator(const std::string& name, CombineFunction function);
 
   /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
   /// result directly. Its start is aligned to 4096.
   ///
   /// If there is no space, every rank throws Error{system}, and the communicator stays usable. A rank has 64 GiB of
   /// shared memory in all, less what its calls need. Freed memory is used again only for a request of the same size.
-  Memory allocate(std::size_t bytes);
+  TUTTI_API Memory allocate(std::size_t bytes);
 
   /// Registers data[0, bytes) with the RDMA device, for all communicators of the job. Not collective: a rank registers
   /// what it likes, when it likes. The memory may be host memory of any kind; memory of allocate() is registered
@@ -504,28 +515,29 @@ class Communicator {
   ///
   /// Blocks for about a second for each GiB, and takes locked memory. If this rank uses no RDMA, nothing happens.
   /// Throws Error{system} if the device or the memlock limit refuses; the communicator stays usable.
-  Registration register_memory(void* data, std::size_t bytes);
+  TUTTI_API Registration register_memory(void* data, std::size_t bytes);
 
   /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Does not block. Thread-safe:
   /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
   /// closed connections.
-  void abort(const std::string& reason);
+  TUTTI_API void abort(const std::string& reason);
 
   /// How long later calls here that name no timeout wait for a peer or a GPU that does not come to them; 0: as long as
   /// Settings::timeout says. Not collective: ranks may differ. Also for the calls that have been started. Throws
   /// Error{invalid_argument} for a negative one.
-  void set_timeout(std::chrono::milliseconds timeout);
+  TUTTI_API void set_timeout(std::chrono::milliseconds timeout);
 
   /// Why the next call here would throw; nothing if the communicator is well, or was moved from or finalized. Does not
   /// block. Thread-safe: also during a call of another thread. A lost rank is told at once, although calls that were
   /// made before it was lost may still end well. Throws Error{unsupported} in a forked child.
-  std::optional<Error> failure() const;
+  TUTTI_API std::optional<Error> failure() const;
 
   /// The algorithm that such a call uses if it names none. `count` as in the call. Not collective.
-  Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order = Order::canonical) const;
+  TUTTI_API Algorithm choose(Collective collective, std::size_t count, DType dtype,
+                             Order order = Order::canonical) const;
 
   /// The job's table of algorithms as text: rank 0's (Settings::table), or the built-in one. Not collective.
-  std::string table() const;
+  TUTTI_API std::string table() const;
 
  private:
   friend struct internal::AnyCall;

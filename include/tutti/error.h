@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 /// What went wrong, for programs. docs/guide/errors.md has an example of each.
@@ -24,7 +26,7 @@ enum class ErrorCode : std::uint8_t {
 };
 
 /// The enumerator's name; "?" for what is no enumerator.
-const char* to_string(ErrorCode code);
+TUTTI_API const char* to_string(ErrorCode code);
 
 /// What the library throws. `what()` is a sentence for a person: who, what, where, and what to do. The members are for
 /// programs; a member that does not apply is -1 or empty.
@@ -32,7 +34,7 @@ const char* to_string(ErrorCode code);
 /// The documentation of Communicator says which errors leave a communicator usable. All others are final. The rank that
 /// finds a final error tells the other ranks; their calls end with the same code, unless they have failed already.
 /// Every later call on the communicator throws the error again.
-class Error : public std::runtime_error {
+class TUTTI_API Error : public std::runtime_error {
  public:
   /// An error that is about no rank.
   Error(ErrorCode kind, const std::string& message) : std::runtime_error(message), code(kind) {}
@@ -45,6 +47,12 @@ class Error : public std::runtime_error {
         peer(about_peer),
         operation(std::move(in_operation)),
         step(at_step) {}
+  Error(const Error&) = default;             ///< the same error
+  Error(Error&&) = default;                  ///< the same error
+  Error& operator=(const Error&) = default;  ///< the same error
+  Error& operator=(Error&&) = default;       ///< the same error
+  // Not inline: so the library alone has the type, and a program catches what the library throws.
+  ~Error() override;
 
   ErrorCode code;         ///< what went wrong
   int rank = -1;          ///< the rank that reports

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tutti/export.h"
 #include "tutti/log.h"
 #include "tutti/types.h"
 
@@ -71,7 +72,7 @@ struct Settings {
 
   /// Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm. Without any of them: a job of one
   /// rank. Throws Error{invalid_argument}, which names the variable and says what it should look like.
-  static Settings from_env();
+  TUTTI_API static Settings from_env();
 };
 
 }  // namespace tutti

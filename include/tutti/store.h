@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 class Store;
@@ -26,9 +28,9 @@ std::uint32_t count_join(Store& store, int rank);
 /// object for all its joins. The caller must use another store, or another prefix of keys, in two cases: if a job
 /// starts again over a store that still holds the keys of an earlier job, and if several sets of ranks join at the same
 /// time.
-class Store {
+class TUTTI_API Store {
  public:
-  virtual ~Store() = default;
+  virtual ~Store();
 
   /// Makes `value` visible under `key` to every rank. The library sets a key once. What it throws ends the join.
   virtual void set(const std::string& key, const std::string& value) = 0;
@@ -44,6 +46,6 @@ class Store {
 };
 
 /// A store for ranks that are threads of one process. Thread-safe.
-std::shared_ptr<Store> make_memory_store();
+TUTTI_API std::shared_ptr<Store> make_memory_store();
 
 }  // namespace tutti

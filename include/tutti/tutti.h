@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tutti/export.h"
 #include "tutti/version.h"
 
 #ifdef __cplusplus
@@ -120,17 +121,17 @@ typedef enum tutti_scalar_residence {
 /// @{
 
 /// The name of a result: "invalid argument". "?" for what is no result. It lives for ever.
-const char* tutti_result_text(tutti_result_t result);
+TUTTI_API const char* tutti_result_text(tutti_result_t result);
 
 /// Why `comm` has failed, if it has; else the last error of this thread. With null: the last error of this thread.
 /// Empty if there was none. Never null. The text may be cut at 2047 bytes. It stays until the next call of this thread.
-const char* tutti_last_error(tutti_comm_t comm);
+TUTTI_API const char* tutti_last_error(tutti_comm_t comm);
 
 /// The code of the error that tutti_last_error(comm) tells.
-tutti_error_code_t tutti_last_error_code(tutti_comm_t comm);
+TUTTI_API tutti_error_code_t tutti_last_error_code(tutti_comm_t comm);
 
 /// *version = TUTTI_VERSION_NUMBER of the library that runs, which may be newer than the header.
-tutti_result_t tutti_get_version(int* version);
+TUTTI_API tutti_result_t tutti_get_version(int* version);
 /// @}
 
 /// @name Joining
@@ -153,7 +154,7 @@ typedef struct tutti_unique_id {
 /// of TUTTI_PORTS. On a host without any network it is a local socket, and all ranks must be on this host.
 ///
 /// Does not block. Thread-safe. Errors: TUTTI_INVALID_ARGUMENT, TUTTI_SYSTEM_ERROR.
-tutti_result_t tutti_get_unique_id(tutti_unique_id* id);
+TUTTI_API tutti_result_t tutti_get_unique_id(tutti_unique_id* id);
 
 /// How inputs are combined, for tutti_config_t::order.
 enum tutti_order {
@@ -213,15 +214,15 @@ typedef struct tutti_config {
 ///
 /// Blocks until all ranks have joined, at most a moment longer than the join timeout. If it fails, *comm is null. Every
 /// rank that has come is told what rank 0 finds wrong.
-tutti_result_t tutti_comm_init_rank(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank);
+TUTTI_API tutti_result_t tutti_comm_init_rank(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank);
 
 /// As tutti_comm_init_rank(). `config` may be null: nothing is set.
-tutti_result_t tutti_comm_init_rank_config(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank,
-                                           const tutti_config_t* config);
+TUTTI_API tutti_result_t tutti_comm_init_rank_config(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank,
+                                                     const tutti_config_t* config);
 
 /// Joins the job that the environment describes: started by `tutti run`, torchrun, mpirun or srun. Without any of them
 /// it is a job of one rank. Otherwise as tutti_comm_init_rank().
-tutti_result_t tutti_comm_init_env(tutti_comm_t* comm);
+TUTTI_API tutti_result_t tutti_comm_init_env(tutti_comm_t* comm);
 
 /// A key-value store of the caller. Keys are short printable texts that begin with "tutti/". Values are at most 4096
 /// bytes. One of them is the job's secret: who can read the store may join. A function that returns anything but 0 has
@@ -237,8 +238,8 @@ typedef struct tutti_store {
 
 /// Joins through the caller's store. Each join needs keys of its own: put another prefix before them for each. `config`
 /// may be null. Otherwise as tutti_comm_init_rank().
-tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
-                                     const tutti_config_t* config);
+TUTTI_API tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
+                                               const tutti_config_t* config);
 /// @}
 
 /// @name Communicators
@@ -246,54 +247,55 @@ tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, t
 
 /// Collective. Ranks that pass the same color, which is not negative, form a new communicator, ordered by (key, rank
 /// here). A rank that passes a negative color takes part, and *part is null for it. Blocks.
-tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part);
+TUTTI_API tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part);
 
 /// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
 /// gets TUTTI_INVALID_USAGE.
 ///
 /// Not collective: it waits for no rank, only for an answer from the process of rank 0. Gives the communicator's
 /// failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left before had made other calls.
-tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
+TUTTI_API tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
 
 /// Frees the communicator. If it was not finalized, this rank leaves it now, and a mismatch is only logged. Blocks
 /// until its calls on streams and its started calls of device memory are over. It always succeeds. No other thread may
 /// use the communicator any more; its works, memories and registrations may still be used and freed.
-tutti_result_t tutti_comm_destroy(tutti_comm_t comm);
+TUTTI_API tutti_result_t tutti_comm_destroy(tutti_comm_t comm);
 
 /// Fails this communicator on every rank with TUTTI_ERROR_ABORTED. `reason` is told to all; it may be null. Does not
 /// block, and does not free the communicator. Thread-safe: also during a call of another thread, which then ends.
-tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason);
+TUTTI_API tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason);
 
 /// *failure = what the next call would give, as far as is known: TUTTI_SUCCESS if the communicator is well. Does not
 /// block. Thread-safe: also during a call of another thread. tutti_last_error(comm) says more.
-tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* failure);
+TUTTI_API tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* failure);
 
 /// How long later calls here wait for a peer or a GPU that does not come to them; 0: as long as tutti_config_t says.
 /// Not collective: ranks may differ. Also for the calls that have been started.
-tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeout_ms);
+TUTTI_API tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeout_ms);
 
 /// *count = how many ranks there are. Thread-safe.
-tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count);
+TUTTI_API tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count);
 /// *rank = the number of this rank here, [0, count). Thread-safe.
-tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank);
+TUTTI_API tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank);
 
 /// Registers data[0, bytes) with the RDMA device, for all communicators of the job: large messages there are then sent
 /// and received without a copy. Not collective. The memory must stay until tutti_comm_deregister(). If this rank uses
 /// no RDMA, nothing happens. Blocks for about a second for each GiB. If the device or the memlock limit refuses, it
 /// gives TUTTI_SYSTEM_ERROR, and the communicator stays usable.
-tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes, tutti_registration_t* registration);
+TUTTI_API tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes,
+                                             tutti_registration_t* registration);
 /// Ends a registration. `comm` may be null, as it may be gone already.
-tutti_result_t tutti_comm_deregister(tutti_comm_t comm, tutti_registration_t registration);
+TUTTI_API tutti_result_t tutti_comm_deregister(tutti_comm_t comm, tutti_registration_t registration);
 
 /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
 /// memory directly. If there is no space, every rank gets TUTTI_SYSTEM_ERROR, and the communicator stays usable.
-tutti_result_t tutti_memory_allocate(tutti_comm_t comm, size_t bytes, tutti_memory_t* memory);
+TUTTI_API tutti_result_t tutti_memory_allocate(tutti_comm_t comm, size_t bytes, tutti_memory_t* memory);
 /// The first byte, aligned to 4096. Null for null.
-void* tutti_memory_data(tutti_memory_t memory);
+TUTTI_API void* tutti_memory_data(tutti_memory_t memory);
 /// As many bytes as were asked for. 0 for null.
-size_t tutti_memory_bytes(tutti_memory_t memory);
+TUTTI_API size_t tutti_memory_bytes(tutti_memory_t memory);
 /// Frees the memory. No call may still use it.
-tutti_result_t tutti_memory_free(tutti_memory_t memory);
+TUTTI_API tutti_result_t tutti_memory_free(tutti_memory_t memory);
 /// @}
 
 /// @name Collectives
@@ -316,8 +318,8 @@ tutti_result_t tutti_memory_free(tutti_memory_t memory);
 /// rounded. All ranks must use such an operator in a call; their scalars may differ. For calls on `comm` only. Not
 /// collective. Does not block. `residence` must be TUTTI_SCALAR_HOST_IMMEDIATE, else the error is
 /// TUTTI_ERROR_UNSUPPORTED.
-tutti_result_t tutti_op_create_premul_sum(tutti_op_t* op, const void* scalar, tutti_dtype_t dtype,
-                                          tutti_scalar_residence_t residence, tutti_comm_t comm);
+TUTTI_API tutti_result_t tutti_op_create_premul_sum(tutti_op_t* op, const void* scalar, tutti_dtype_t dtype,
+                                                    tutti_scalar_residence_t residence, tutti_comm_t comm);
 /// out[i] = left[i] combined with right[i], for i in [0, count). tutti::CombineFunction in tutti/operator.h says what
 /// the elements are, which memory may be the same, and which threads call it. It must not call the library.
 typedef void (*tutti_combine_function)(void* user, const void* left, const void* right, void* out, size_t count);
@@ -326,55 +328,55 @@ typedef void (*tutti_combine_function)(void* user, const void* left, const void*
 /// function. Collective: every rank passes the same name of 1 to 63 bytes, else every rank gets TUTTI_ERROR_MISMATCH,
 /// and the communicator stays usable. A communicator has at most 200 in its life. Communicator::make_operator() in
 /// tutti/communicator.h says the rest. Blocks.
-tutti_result_t tutti_op_create_custom(tutti_op_t* op, const char* name, tutti_combine_function combine, void* user,
-                                      tutti_comm_t comm);
+TUTTI_API tutti_result_t tutti_op_create_custom(tutti_op_t* op, const char* name, tutti_combine_function combine,
+                                                void* user, tutti_comm_t comm);
 
 /// Frees an operator that was made for `comm`. Calls that were started with it go on. Operators that are not destroyed
 /// go with the communicator.
-tutti_result_t tutti_op_destroy(tutti_op_t op, tutti_comm_t comm);
+TUTTI_API tutti_result_t tutti_op_destroy(tutti_op_t op, tutti_comm_t comm);
 
 /// recvbuff[0, count) on every rank = the reduction over all ranks of sendbuff[0, count). In place: recvbuff ==
 /// sendbuff.
-tutti_result_t tutti_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
-                                tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                          tutti_op_t op, tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, count) on rank `root` = the reduction over all ranks of sendbuff[0, count). Other ranks' recvbuff is not
 /// looked at. In place, on the root: recvbuff == sendbuff.
-tutti_result_t tutti_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
-                            int root, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                      tutti_op_t op, int root, tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, count) on every rank = sendbuff[0, count) of rank `root`. Other ranks' sendbuff is not looked at. In
 /// place: recvbuff == sendbuff.
-tutti_result_t tutti_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                               tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                         int root, tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, recvcount) on rank r = the reduction over all ranks of sendbuff[r * recvcount, (r + 1) * recvcount).
 /// sendbuff holds count of ranks * recvcount elements. In place: recvbuff == sendbuff + rank * recvcount.
-tutti_result_t tutti_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount, tutti_dtype_t dtype,
-                                    tutti_op_t op, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                              tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm, void* stream);
 
 /// recvbuff[r * sendcount, (r + 1) * sendcount) on every rank = sendbuff[0, sendcount) of rank r. recvbuff holds count
 /// of ranks * sendcount elements. In place: sendbuff == recvbuff + rank * sendcount.
-tutti_result_t tutti_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount, tutti_dtype_t dtype,
-                                tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount, tutti_dtype_t dtype,
+                                          tutti_comm_t comm, void* stream);
 
 /// recvbuff[r * count, (r + 1) * count) on rank `root` = sendbuff[0, count) of rank r. Other ranks' recvbuff is not
 /// looked at. In place, on the root: sendbuff == recvbuff + root * count.
-tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                            tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
+                                      tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, count) on rank r = sendbuff[r * count, (r + 1) * count) of rank `root`. Other ranks' sendbuff is not
 /// looked at. In place, on the root: recvbuff == sendbuff + root * count.
-tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                             tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                       int root, tutti_comm_t comm, void* stream);
 
 /// recvbuff[s * count, (s + 1) * count) on rank r = sendbuff[r * count, (r + 1) * count) of rank s, for every s. Both
 /// hold count of ranks * count elements. In place: recvbuff == sendbuff; the call then copies the input first.
-tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
-                                tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                          tutti_comm_t comm, void* stream);
 
 /// Returns once every rank has entered it.
-tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 /// @}
 
 /// @name Rows of different lengths
@@ -387,30 +389,32 @@ tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 ///
 /// Row r of recvbuff on every rank = sendbuff[0, recvcounts[r]) of rank r; the same counts on every rank. In place:
 /// sendbuff == recvbuff + displs[rank].
-tutti_result_t tutti_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts, const size_t* displs,
-                                  tutti_dtype_t dtype, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                            const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, sendcounts[r]) on rank r = the reduction over all ranks of row r of sendbuff; the same counts on every
 /// rank. In place: recvbuff == sendbuff + displs[rank].
-tutti_result_t tutti_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
-                                      void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
-                                      void* stream);
+TUTTI_API tutti_result_t tutti_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                                void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
+                                                void* stream);
 
 /// Row r of recvbuff on rank `root` = sendbuff[0, sendcount) of rank r. Other ranks' recvbuff, counts and displacements
 /// are not looked at. In place, on the root: sendbuff == recvbuff + displs[root].
-tutti_result_t tutti_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
-                              const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                        const size_t* recvcounts, const size_t* displs, tutti_dtype_t dtype, int root,
+                                        tutti_comm_t comm, void* stream);
 
 /// recvbuff[0, recvcount) on rank r = row r of sendbuff of rank `root`. Other ranks' sendbuff, counts and displacements
 /// are not looked at. In place, on the root: recvbuff == sendbuff + displs[root].
-tutti_result_t tutti_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs, void* recvbuff,
-                               size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                         void* recvbuff, size_t recvcount, tutti_dtype_t dtype, int root,
+                                         tutti_comm_t comm, void* stream);
 
 /// Row s of recvbuff on rank r = row r of sendbuff of rank s, for every s. In place: recvbuff == sendbuff, with equal
 /// counts and displacements; the call then copies the input first.
-tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
-                                  const size_t* recvcounts, const size_t* rdispls, tutti_dtype_t dtype,
-                                  tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
+                                            void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
+                                            tutti_dtype_t dtype, tutti_comm_t comm, void* stream);
 /// @}
 
 /// @name Started calls
@@ -421,38 +425,43 @@ tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts
 /// blocking call of this rank's job; with TUTTI_PROGRESS_THREAD, and if they are of device memory, also by themselves.
 /// The buffers must stay untouched until the work is over and, if there is a stream, until the stream has passed the
 /// call. If the call cannot be started, *work is null.
-tutti_result_t tutti_start_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
-                                      tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
-                                  tutti_op_t op, int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                                     tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount, tutti_dtype_t dtype,
-                                          tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount, tutti_dtype_t dtype,
-                                      tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                                  tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
-                                   tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
-                                      tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
-                                        const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm, void* stream,
-                                        tutti_work_t* work);
-tutti_result_t tutti_start_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
-                                            void* recvbuff, tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm,
-                                            void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff, const size_t* recvcounts,
-                                    const size_t* displs, tutti_dtype_t dtype, int root, tutti_comm_t comm,
-                                    void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
-                                     void* recvbuff, size_t recvcount, tutti_dtype_t dtype, int root, tutti_comm_t comm,
-                                     void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
-                                        void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
-                                        tutti_dtype_t dtype, tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                                tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                            tutti_op_t op, int root, tutti_comm_t comm, void* stream,
+                                            tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_broadcast(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                               int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_reduce_scatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                                    tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm, void* stream,
+                                                    tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_all_gather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                                tutti_dtype_t dtype, tutti_comm_t comm, void* stream,
+                                                tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                            int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                             int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                                tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
+                                                  const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm,
+                                                  void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_reduce_scatter_v(const void* sendbuff, const size_t* sendcounts,
+                                                      const size_t* displs, void* recvbuff, tutti_dtype_t dtype,
+                                                      tutti_op_t op, tutti_comm_t comm, void* stream,
+                                                      tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_gather_v(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                              const size_t* recvcounts, const size_t* displs, tutti_dtype_t dtype,
+                                              int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_scatter_v(const void* sendbuff, const size_t* sendcounts, const size_t* displs,
+                                               void* recvbuff, size_t recvcount, tutti_dtype_t dtype, int root,
+                                               tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_all_to_all_v(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
+                                                  void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
+                                                  tutti_dtype_t dtype, tutti_comm_t comm, void* stream,
+                                                  tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t* work);
 /// @}
 
 /// @name Send and receive, and groups of calls
@@ -462,23 +471,24 @@ tutti_result_t tutti_start_barrier(tutti_comm_t comm, void* stream, tutti_work_t
 /// from one rank to another belongs to the first receive there from that rank, and so on; both must have the same count
 /// and type, else both get TUTTI_ERROR_MISMATCH. Neither waits for the collectives of the communicator.
 /// Communicator::send() in tutti/communicator.h says the rest.
-tutti_result_t tutti_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm,
-                          void* stream);
+TUTTI_API tutti_result_t tutti_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer,
+                                    tutti_comm_t comm, void* stream);
 /// recvbuff[0, count) = what rank `peer` has sent.
-tutti_result_t tutti_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm, void* stream);
+TUTTI_API tutti_result_t tutti_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm,
+                                    void* stream);
 /// The same; these return at once. `tag` is from 0 to 65535, and must be the same of both; tutti_send() and
 /// tutti_recv() have 0. It is checked, and selects nothing.
-tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
-                                tutti_comm_t comm, void* stream, tutti_work_t* work);
-tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, int tag, tutti_comm_t comm,
-                                void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
+                                          tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
+                                          tutti_comm_t comm, void* stream, tutti_work_t* work);
 
 /// Opens a group of calls, and ends it. The calls that this thread makes in between begin together at the outermost
 /// tutti_group_end(), which blocks until those are over that block, and gives the first error: of an argument, then
 /// none of them is made; else of a call. Sends and receives of a group cannot deadlock. A rank may send to itself
 /// there. tutti::group_start() in tutti/communicator.h says the rest.
-tutti_result_t tutti_group_start(void);
-tutti_result_t tutti_group_end(void);
+TUTTI_API tutti_result_t tutti_group_start(void);
+TUTTI_API tutti_result_t tutti_group_end(void);
 /// @}
 
 /// @name Works
@@ -486,12 +496,12 @@ tutti_result_t tutti_group_end(void);
 
 /// Advances what can advance without blocking. *done = 1 once the call is complete, else 0. Gives the error of the
 /// call.
-tutti_result_t tutti_work_test(tutti_work_t work, int* done);
+TUTTI_API tutti_result_t tutti_work_test(tutti_work_t work, int* done);
 /// Blocks until the call is complete. Gives the error of the call. Calling it again gives the same again.
-tutti_result_t tutti_work_wait(tutti_work_t work);
+TUTTI_API tutti_result_t tutti_work_wait(tutti_work_t work);
 /// Blocks until the call is complete, but at most `limit_ms`. *done = 1 once the call is complete, else 0: that time
 /// has passed is no error, and the call goes on. Gives the error of the call.
-tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* done);
+TUTTI_API tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* done);
 
 /// Is told once that a call is complete, and how: as tutti_work_wait() would say it. `text` is empty for
 /// TUTTI_SUCCESS, and valid during the call only.
@@ -499,10 +509,10 @@ typedef void (*tutti_complete_function)(void* user, tutti_result_t result, tutti
 /// Has a thread of the library complete the call, as with TUTTI_PROGRESS_THREAD, and then call `tell`. The buffers are
 /// free then. May be called several times. `tell` may start calls. It must not block, nor finalize or destroy a
 /// communicator, nor free a work. tutti_comm_destroy() waits until `tell` has returned.
-tutti_result_t tutti_work_on_complete(tutti_work_t work, tutti_complete_function tell, void* user);
+TUTTI_API tutti_result_t tutti_work_on_complete(tutti_work_t work, tutti_complete_function tell, void* user);
 /// Frees the work. Blocks until the call is complete. An error that nobody was given is logged when the communicator is
 /// left.
-tutti_result_t tutti_work_free(tutti_work_t work);
+TUTTI_API tutti_result_t tutti_work_free(tutti_work_t work);
 /// @}
 
 // NOLINTEND(modernize-use-using)

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "tutti/export.h"
+
 namespace tutti {
 
 /// IEEE 754 binary16 as it lies in memory. It carries bits and has no arithmetic; reductions accumulate it in float32.
@@ -108,12 +110,12 @@ enum class Algorithm : std::uint8_t {
 enum class MemoryKind : std::uint8_t { automatic, host, pinned, device, managed };
 
 /// Bytes of one element. Throws Error{invalid_argument} for what is no DType.
-std::size_t size_of(DType dtype);
+TUTTI_API std::size_t size_of(DType dtype);
 /// Bytes of one partial result: 4 for 16-bit and 8-bit floats, else size_of(). Throws like size_of().
-std::size_t accumulation_size_of(DType dtype);
+TUTTI_API std::size_t accumulation_size_of(DType dtype);
 /// Whether elements of the type can be combined with the operator. Floating-point types have no band, bor and bxor;
 /// boolean has no avg. False for what is no enumerator.
-bool can_combine(DType dtype, Op op);
+TUTTI_API bool can_combine(DType dtype, Op op);
 
 /// What to_string() gives for what is no enumerator.
 inline constexpr std::string_view kNoName = "?";
@@ -122,31 +124,31 @@ inline constexpr std::string_view kNoName = "?";
 /// @{
 
 /// The enumerator's name, or kNoName; `automatic` is "auto".
-std::string_view to_string(DType dtype);
-std::string_view to_string(Op op);
-std::string_view to_string(Order order);
-std::string_view to_string(Collective collective);
-std::string_view to_string(Algorithm algorithm);
+TUTTI_API std::string_view to_string(DType dtype);
+TUTTI_API std::string_view to_string(Op op);
+TUTTI_API std::string_view to_string(Order order);
+TUTTI_API std::string_view to_string(Collective collective);
+TUTTI_API std::string_view to_string(Algorithm algorithm);
 /// @}
 
 /// @name Enumerators by name
 /// @{
 
 /// The inverse of to_string(); nothing for a name that does not exist, and for `premul_sum` and `custom`.
-std::optional<DType> parse_dtype(std::string_view name);
-std::optional<Op> parse_op(std::string_view name);
-std::optional<Order> parse_order(std::string_view name);
-std::optional<Collective> parse_collective(std::string_view name);
-std::optional<Algorithm> parse_algorithm(std::string_view name);
+TUTTI_API std::optional<DType> parse_dtype(std::string_view name);
+TUTTI_API std::optional<Op> parse_op(std::string_view name);
+TUTTI_API std::optional<Order> parse_order(std::string_view name);
+TUTTI_API std::optional<Collective> parse_collective(std::string_view name);
+TUTTI_API std::optional<Algorithm> parse_algorithm(std::string_view name);
 /// @}
 
 /// @name All enumerators
 /// @{
 
 /// In the order of their declaration.
-std::span<const DType> all_dtypes();
-std::span<const Op> all_ops();                ///< without `premul_sum` and `custom`, which need more than their name
-std::span<const Algorithm> all_algorithms();  ///< without `automatic`
+TUTTI_API std::span<const DType> all_dtypes();
+TUTTI_API std::span<const Op> all_ops();  ///< without `premul_sum` and `custom`, which need more than their name
+TUTTI_API std::span<const Algorithm> all_algorithms();  ///< without `automatic`
 /// @}
 
 // Behind dtype_of.

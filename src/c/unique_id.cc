@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/little_endian.h"
+#include "base/process_mutex.h"
 #include "net/secret.h"
 
 namespace tutti::internal::c_api {
@@ -45,12 +46,12 @@ class Places {
   }
 
   void add(const std::string& nonce, Socket listener) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(process_mutex(ProcessWide::unique_ids));
     listeners_[nonce] = std::move(listener);
   }
 
   Socket use(const std::string& nonce, int rank) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(process_mutex(ProcessWide::unique_ids));
     if (!used_.emplace(nonce, rank).second)
       throw Error(ErrorCode::unsupported, "rank " + std::to_string(rank) +
                                               " has joined with this unique id before: an id serves one communicator; "
@@ -69,7 +70,6 @@ class Places {
   }
 
  private:
-  std::mutex mutex_;
   std::map<std::string, Socket> listeners_;     // by nonce
   std::set<std::pair<std::string, int>> used_;  // nonce and rank
 };

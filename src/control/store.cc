@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/process_mutex.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -33,9 +34,10 @@ class MemoryStore final : public Store {
 
 }  // namespace
 
+Store::~Store() = default;
+
 std::uint32_t internal::count_join(Store& store, int rank) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(process_mutex(ProcessWide::joins_of_stores));
   return ++store.joins_[rank];
 }
 

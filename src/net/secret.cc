@@ -4,15 +4,37 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 
+#include <cerrno>
 #include <memory>
+#include <mutex>
 
+#include "base/descriptor.h"
+#include "base/process_mutex.h"
 #include "tutti/error.h"
 
 namespace tutti::internal {
 
+namespace {
+
+// OpenSSL has locks that a forked child may find held by a thread that it does not have. So no thread of the library is
+// in OpenSSL when the process forks, nor goes there once more when it ends.
+class InOpenssl {
+ public:
+  InOpenssl() = default;
+  ~InOpenssl() { ::OPENSSL_thread_stop(); }
+  InOpenssl(const InOpenssl&) = delete;
+  InOpenssl& operator=(const InOpenssl&) = delete;
+
+ private:
+  const std::lock_guard<std::mutex> lock_{process_mutex(ProcessWide::openssl)};
+};
+
+}  // namespace
+
 Digest hmac_sha256(std::string_view key, std::span<const std::byte> message) {
+  const InOpenssl here;
   const std::unique_ptr<EVP_MAC, decltype(&EVP_MAC_free)> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr), &EVP_MAC_free);
   const std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)> context(EVP_MAC_CTX_new(mac.get()),
                                                                           &EVP_MAC_CTX_free);
@@ -37,8 +59,8 @@ bool equal_in_constant_time(const Digest& a, const Digest& b) {
 
 Digest random_digest() {
   Digest result;
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(result.data()), static_cast<int>(result.size())) != 1)
-    throw Error(ErrorCode::system, "the system has no random bytes to give (RAND_bytes failed)");
+  if (::getrandom(result.data(), result.size(), 0) != static_cast<ssize_t>(result.size()))
+    throw Error(ErrorCode::system, "the system has no random bytes to give: getrandom: " + system_words(errno));
   return result;
 }
 

@@ -47,8 +47,13 @@ Work& Work::operator=(Work&& other) noexcept {
   return *this;
 }
 Work::~Work() {
+  if (request_ == nullptr) return;
+  if (request_->group->job().engine().is_forked()) {  // what it holds of a device is the parent's
+    static_cast<void>(new auto(std::move(request_)));
+    return;
+  }
   try {
-    if (request_ != nullptr) request_->group->wait_untold(*request_);
+    request_->group->wait_untold(*request_);
   } catch (const Error&) {
     // The communicator keeps the failure; the next call on it throws it.
   }

@@ -172,6 +172,7 @@ inline Group::Sides Group::look_at(const CallSpec& spec, ConstBuffer input, Buff
 }
 
 Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
+  job_->engine().refuse_if_forked();  // before the driver is asked, which does not work in a child
   const std::string what(to_string(spec.collective));
   const Distribution holds(spec.collective, size(), spec.root);
   const RowRange in = holds.input(rank()), out = holds.output(rank());

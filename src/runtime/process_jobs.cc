@@ -6,6 +6,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/process_mutex.h"
+
 namespace tutti::internal {
 
 ProcessJobs& ProcessJobs::here() {
@@ -14,6 +16,7 @@ ProcessJobs& ProcessJobs::here() {
 }
 
 ProcessJobs::ProcessJobs() {
+  process_mutex(ProcessWide::segments);  // first, as jobs may end in the handler below
   ::pthread_atfork([] { here().before_fork(); }, [] { here().after_fork_in_parent(); },
                    [] { here().after_fork_in_child(); });
   std::atexit([] { here().leave_all(); });

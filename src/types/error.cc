@@ -2,6 +2,8 @@
 
 namespace tutti {
 
+Error::~Error() = default;
+
 const char* to_string(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument: return "invalid_argument";

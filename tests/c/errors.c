@@ -145,25 +145,72 @@ void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size) 
   FAILS(tutti_barrier(world, NULL), TUTTI_REMOTE_ERROR, "was lost");
 }
 
-static void call_in_child(void* comm) {
-  tutti_comm_t const world = comm;
+struct parents {
+  tutti_comm_t world;
+  tutti_work_t work;
+  tutti_memory_t memory;
+  tutti_registration_t registration;
+};
+
+#define IS_REFUSED(call) FAILS((call), TUTTI_INVALID_USAGE, "this process was forked from the one that joined")
+
+static void call_in_child(void* handles) {
+  struct parents* const of = handles;
+  tutti_comm_t const world = of->world;
   tutti_comm_t part = NULL;
+  tutti_work_t work = NULL;
+  tutti_memory_t memory = NULL;
+  tutti_registration_t registration = NULL;
+  tutti_unique_id id;
   tutti_result_t failure;
-  FAILS(tutti_barrier(world, NULL), TUTTI_INVALID_USAGE, "forked");
-  FAILS(tutti_comm_split(world, 0, 0, &part), TUTTI_INVALID_USAGE, "forked");
-  FAILS(tutti_comm_abort(world, NULL), TUTTI_INVALID_USAGE, "forked");
-  FAILS(tutti_comm_get_async_error(world, &failure), TUTTI_INVALID_USAGE, "forked");
+  int in[8] = {0}, out[8], number = -1;
+  IS_REFUSED(tutti_all_reduce(in, out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL));
+  IS_REFUSED(tutti_reduce(in, out, 1, TUTTI_INT32, TUTTI_SUM, 0, world, NULL));
+  IS_REFUSED(tutti_broadcast(in, out, 1, TUTTI_INT32, 0, world, NULL));
+  IS_REFUSED(tutti_reduce_scatter(in, out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL));
+  IS_REFUSED(tutti_all_gather(in, out, 1, TUTTI_INT32, world, NULL));
+  IS_REFUSED(tutti_gather(in, out, 1, TUTTI_INT32, 0, world, NULL));
+  IS_REFUSED(tutti_scatter(in, out, 1, TUTTI_INT32, 0, world, NULL));
+  IS_REFUSED(tutti_barrier(world, NULL));
+  IS_REFUSED(tutti_start_all_reduce(in, out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL, &work));
+  IS_REFUSED(tutti_start_barrier(world, NULL, &work));
+  IS_REFUSED(tutti_work_test(of->work, &number));
+  IS_REFUSED(tutti_work_wait(of->work));
+  IS_REFUSED(tutti_comm_split(world, 0, 0, &part));
+  IS_REFUSED(tutti_memory_allocate(world, 100, &memory));
+  IS_REFUSED(tutti_comm_register(world, in, sizeof in, &registration));
+  IS_REFUSED(tutti_comm_abort(world, NULL));
+  IS_REFUSED(tutti_comm_get_async_error(world, &failure));
   EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_UNSUPPORTED);
+  SUCCEEDS(tutti_comm_count(world, &number)); /* they only read */
+  EXPECT(number >= 1);
+  SUCCEEDS(tutti_comm_rank(world, &number));
+  IS_REFUSED(tutti_comm_finalize(world));
+  SUCCEEDS(tutti_work_free(of->work));
+  SUCCEEDS(tutti_memory_free(of->memory));
+  SUCCEEDS(tutti_comm_deregister(world, of->registration));
   SUCCEEDS(tutti_comm_destroy(world));
+  SUCCEEDS(tutti_get_unique_id(&id)); /* a job of the child's own */
+  SUCCEEDS(tutti_comm_init_rank(&part, 1, id, 0));
+  SUCCEEDS(tutti_barrier(part, NULL));
+  SUCCEEDS(tutti_comm_destroy(part));
   end_child();
 }
 
 void a_forked_child_is_refused(tutti_comm_t world, int rank, int size) {
+  struct parents of = {world, NULL, NULL, NULL};
+  int buffer[8];
   (void)rank;
   (void)size;
+  SUCCEEDS(tutti_memory_allocate(world, 100, &of.memory));
+  SUCCEEDS(tutti_comm_register(world, buffer, sizeof buffer, &of.registration));
+  SUCCEEDS(tutti_start_barrier(world, NULL, &of.work));
+  in_child(call_in_child, &of);
+  SUCCEEDS(tutti_work_wait(of.work));
+  SUCCEEDS(tutti_work_free(of.work));
   SUCCEEDS(tutti_barrier(world, NULL));
-  in_child(call_in_child, world);
-  SUCCEEDS(tutti_barrier(world, NULL));
+  SUCCEEDS(tutti_memory_free(of.memory));
+  SUCCEEDS(tutti_comm_deregister(world, of.registration));
 }
 
 void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size) {

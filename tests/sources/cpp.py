@@ -10,9 +10,10 @@ CLASS_KEYS = ("class", "struct", "union", "enum")
 
 
 def tokens_of(text):
-    """All but comments and the preprocessor's lines."""
+    """All but comments, the preprocessor's lines, and the mark of what is exported."""
     found = (match.group() for match in TOKENS.finditer(text))
-    return [token for token in found if not token.startswith(("//", "/*")) and not token.lstrip().startswith("#")]
+    return [token for token in found if not token.startswith(("//", "/*")) and not token.lstrip().startswith("#")
+            and token != "TUTTI_API"]
 
 
 def past(tokens, at, left, right):

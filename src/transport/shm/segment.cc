@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/descriptor.h"
+#include "base/process_mutex.h"
 #include "tutti/error.h"
 
 namespace tutti::internal::shm {
@@ -16,7 +17,6 @@ namespace {
 
 // The segments that the ranks of this process have made. Never destroyed: a segment may outlive main.
 struct Made {
-  std::mutex mutex;
   std::uint64_t last = 0;
   std::map<std::uint64_t, std::weak_ptr<Segment>> by_number;
 };
@@ -44,7 +44,7 @@ std::shared_ptr<Segment> Segment::create() {
   made->claim(0, kHeadBytes);
   made->base_ = made->at(0);
   Made& here = made_here();
-  const std::lock_guard lock(here.mutex);
+  const std::lock_guard lock(process_mutex(ProcessWide::segments));
   made->number_ = ++here.last;
   here.by_number[made->number_] = made;
   return made;
@@ -64,14 +64,14 @@ std::shared_ptr<Segment> Segment::map(int fd) {
 
 std::shared_ptr<Segment> Segment::find(std::uint64_t number) {
   Made& here = made_here();
-  const std::lock_guard lock(here.mutex);
+  const std::lock_guard lock(process_mutex(ProcessWide::segments));
   const auto entry = here.by_number.find(number);
   return entry == here.by_number.end() ? nullptr : entry->second.lock();
 }
 
 Segment::~Segment() {
   if (number_ == 0) return;
-  const std::lock_guard lock(made_here().mutex);
+  const std::lock_guard lock(process_mutex(ProcessWide::segments));
   made_here().by_number.erase(number_);
 }
 
