@@ -13,12 +13,15 @@
 #include <span>
 #include <string>
 
+#include "tutti/call.h"
 #include "tutti/error.h"
 #include "tutti/export.h"
+#include "tutti/group.h"
 #include "tutti/operator.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
 #include "tutti/types.h"
+#include "tutti/work.h"
 
 /// All that programs use of the library.
 namespace tutti {
@@ -30,118 +33,6 @@ class Group;
 class Request;
 class SymmetricMemory;
 }  // namespace internal
-
-/// Memory of this process that a call reads: a pointer, and the kind of memory. Pointers convert implicitly. A value:
-/// it owns nothing.
-struct ConstBuffer {
-  /// The driver is asked for the kind of memory.
-  ConstBuffer(const void* at) : data(at) {}
-  /// The caller knows the kind of memory, and the device of device and managed memory.
-  ConstBuffer(const void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
-  const void* data;                           ///< the first element; may be null if there are none
-  MemoryKind memory = MemoryKind::automatic;  ///< the kind of memory
-  int device = -1;  ///< of device and managed memory, as cudaSetDevice() takes it; -1: the driver is asked
-};
-/// Memory of this process that a call writes. Otherwise as ConstBuffer.
-struct Buffer {
-  /// The driver is asked for the kind of memory.
-  Buffer(void* at) : data(at) {}
-  /// The caller knows the kind of memory, and the device of device and managed memory.
-  Buffer(void* at, MemoryKind kind, int on_device) : data(at), memory(kind), device(on_device) {}
-  /// The same memory, to be read.
-  operator ConstBuffer() const { return {data, memory, device}; }
-  void* data;                                 ///< as ConstBuffer::data
-  MemoryKind memory = MemoryKind::automatic;  ///< the kind of memory
-  int device = -1;                            ///< as ConstBuffer::device
-};
-
-/// The rows of one buffer, which need not be of one length: row r goes to rank r, or comes from it. A value: it points
-/// at the caller's arrays, which a call reads before it returns, a started one too.
-struct UnequalRows {
-  /// Rows of so many elements; 0 is a row too. Each begins where the one before it ends, or at its displacement.
-  UnequalRows(std::span<const std::size_t> row_counts, std::span<const std::size_t> row_displacements = {})
-      : counts(row_counts), displacements(row_displacements) {}
-  std::span<const std::size_t> counts;         ///< elements, by row
-  std::span<const std::size_t> displacements;  ///< elements from the beginning of the buffer, by row; or empty
-};
-
-/// How a call is done. Every rank must pass the same values, except `stream`: the call checks them.
-struct CallOptions {
-  Algorithm algorithm = Algorithm::automatic;  ///< the algorithm of the call
-  Order order = Order::canonical;              ///< the order in which inputs are combined
-
-  /// A cudaStream_t, or nullptr.
-  ///
-  /// With a stream the call returns at once. It runs after the work that the stream already has; work that the stream
-  /// gets later runs after the call. Until the stream has passed the call, the buffers must live and stay untouched.
-  ///
-  /// With nullptr the call blocks, or is started. It runs after the work that the default streams of the buffers'
-  /// devices already have. Work of other streams on the buffers must be over.
-  ///
-  /// Failure: it does not stop the stream. The next call on the communicator throws the failure, and so does the Work
-  /// of a started call. A caller that must know whether the result is right starts the call, and waits for its Work.
-  ///
-  /// Blocking: a call with a stream, and a started call of device memory, may block if it is the first of its
-  /// communicator, or if its message is longer than any before: then it makes pinned memory, and waits for the earlier
-  /// calls of the communicator. With CUDA_LAUNCH_BLOCKING=1, and in a job of one rank, a call with a stream may always
-  /// block.
-  ///
-  /// cudaStreamLegacy and cudaStreamPerThread name default streams here. In a build with CUDA before 12.8 the stream
-  /// must be of the thread's current device. A stream that is being captured is refused with Error{unsupported}. If
-  /// several communicators have calls on one stream, all ranks make these calls in one order, or they wait for each
-  /// other.
-  void* stream = nullptr;
-
-  /// How long the call waits for a peer or a GPU that does not come to it, once it is its turn; 0: as long as the
-  /// communicator says (set_timeout()). Ranks may differ. A call that times out ends the communicator.
-  std::chrono::milliseconds timeout{0};
-
-  /// Of a send and its receive, which must have the same: a number of the caller's choice, [0, 65536). It is checked
-  /// and selects nothing. Other calls do not look at it.
-  int tag = 0;
-};
-
-/// A started call. Movable. One thread at a time uses it; any thread of the process may.
-///
-/// The call advances while a thread of this rank is inside a call of the job, test() and wait() included; with
-/// Progress::thread (Settings::progress) also while none is.
-///
-/// The buffers of the call must live and stay untouched until wait() has returned and, if the call has a stream, until
-/// the stream has passed the call. Without a call (made by Work(), or moved from), test() returns true and wait()
-/// returns at once.
-class Work {
- public:
-  TUTTI_API Work();                            ///< without a call
-  TUTTI_API Work(Work&&) noexcept;             ///< takes over the call
-  TUTTI_API Work& operator=(Work&&) noexcept;  ///< first waits for the call that was here, as the destructor does
-  /// Blocks until the call is complete. It throws nothing: if nobody has thrown the call's error by the time the
-  /// communicator is left, the error is logged then (Settings::log_sink).
-  TUTTI_API ~Work();
-
-  /// Advances what can advance without blocking. True once the call is complete. Throws like wait().
-  TUTTI_API bool test();
-
-  /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
-  TUTTI_API void wait();
-
-  /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete. Throws like wait().
-  /// That time has passed is no error: the call goes on.
-  TUTTI_API bool wait_for(std::chrono::milliseconds limit);
-
-  /// Has a thread of the library complete the call, as with Progress::thread, and then call tell(error) once: nothing,
-  /// or the Error of the call. The buffers are free then. May be called several times. Without a call, tells at once.
-  ///
-  /// `tell` must not throw. It may start calls. It must not block, and it must not end a communicator of the job:
-  /// neither finalize() nor a destructor of the last Work or Communicator. The destructor of the communicator waits
-  /// until `tell` has returned. Throws Error{system} if there can be no thread.
-  TUTTI_API void on_complete(std::function<void(const std::optional<Error>&)> tell);
-
- private:
-  friend class Communicator;
-  friend struct internal::AnyCall;
-  explicit Work(std::shared_ptr<internal::Request> request);
-  std::shared_ptr<internal::Request> request_;
-};
 
 /// Memory that every rank of this host maps, so that peers read and write it directly. Movable. The memory is valid as
 /// long as this object lives; made by Memory() or moved from, it has none.
@@ -181,50 +72,6 @@ class Registration {
   friend class Communicator;
   std::shared_ptr<void> owner_;
 };
-
-/// @name Groups of calls
-/// @{
-
-/// Opens a group of calls. Those that this thread makes until group_end() begin together there, in the order in which
-/// they were made for each communicator. Groups may be nested; then all begin at the outermost group_end().
-///
-/// Sends and receives of one group cannot deadlock, in whatever order they are made. A rank may send to itself, if the
-/// receive is in the same group. A group may hold calls of several communicators. It may even hold those of several
-/// ranks that one thread has joined; such a thread must make every blocking call in a group.
-///
-/// Until the group ends, buffers and communicators must live and stay untouched. No call of the group may read what
-/// another one of it writes. Started calls may be started in a group, but asked after only behind its end.
-/// Communicator::split() and allocate() are refused in a group.
-///
-/// All-reduces of one type and operator that follow each other on a communicator, of at most 8 KiB each, are done in
-/// one pass of up to 64 KiB, with the bits that they have alone; but not with Order::any or an algorithm of the
-/// caller's choice, and not in a job one of whose ranks sees a GPU. So either all ranks make these calls in a group, or
-/// none does: else Error{mismatch}.
-///
-/// Does not block. Throws nothing.
-TUTTI_API void group_start();
-
-/// Ends the group. The outermost blocks until the blocking calls of the group are over, but not for those that are
-/// started or have a stream.
-///
-/// Errors: if an argument of a call is wrong, throws, and no call of the group is made. Else throws the first error of
-/// a call, after all calls that block are over. Throws Error{invalid_argument} without group_start() on this thread.
-TUTTI_API void group_end();
-
-/// A group of calls as long as the object lives: for a block of code. Not movable; in one thread.
-class GroupScope {
- public:
-  TUTTI_API GroupScope();  ///< group_start()
-  /// group_end(), and throws what that throws. But if an exception ends the block, then nothing of the group is made,
-  /// nor of the groups around it.
-  TUTTI_API ~GroupScope() noexcept(false);
-  GroupScope(const GroupScope&) = delete;             ///< not copyable
-  GroupScope& operator=(const GroupScope&) = delete;  ///< not copyable
-
- private:
-  const int exceptions_;
-};
-/// @}
 
 /// An ordered group of ranks that make the same calls in the same order.
 ///

@@ -69,7 +69,10 @@ void forget(GroupedCall& call, const Error& error) {
   forget(call.request, error);
   for (const Fused::Part& part : call.run) forget(part.request, error);
   if (call.fused != nullptr)
-    static_cast<void>(call.fused->deliver(error, [](Request& part) { part.stage = Request::Stage::over; }));
+    static_cast<void>(call.fused->deliver(false, [&](Request& part) {
+      part.error = error;
+      part.stage = Request::Stage::over;
+    }));
 }
 
 void forget(Calls& calls, const Error& error) {
@@ -192,7 +195,8 @@ void close_run(GroupedCall& call) {
 void begin(GroupedCall& call) {
   if (call.request == nullptr) call.request = std::make_shared<Request>();
   call.request->fused = std::move(call.fused);
-  if (call.request->fused != nullptr) call.request->fused->begin(call.request);
+  if (call.request->fused != nullptr)
+    call.request->fused->begin(call.request, [](Request& part) { part.stage = Request::Stage::waiting; });
   call.group->begin(call.request, call.spec, call.in, call.out, call.terms);
 }
 

@@ -12,7 +12,7 @@ namespace tutti::internal {
 class Group;
 
 // How many group_start() of this thread have had no group_end() yet. Every call looks here.
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local int open_groups = 0;
+inline constinit thread_local int open_groups = 0;
 inline bool is_grouping() { return open_groups > 0; }
 
 class CallGroup {

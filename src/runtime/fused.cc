@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/request.h"
-
 namespace tutti::internal {
 namespace {
 
@@ -25,21 +23,18 @@ Fused::Fused(std::vector<Part> parts, std::uint64_t digest)
   }
 }
 
-void Fused::begin(std::shared_ptr<Request> request) {
+void Fused::begin(std::shared_ptr<Request> request, const std::function<void(Request&)>& begin) {
   kept_ = std::move(request);
   for (const Part& part : parts_)
-    if (part.request != nullptr) part.request->stage = Request::Stage::waiting;
+    if (part.request != nullptr) begin(*part.request);
 }
 
-std::shared_ptr<Request> Fused::deliver(const std::optional<Error>& error,
-                                        const std::function<void(Request&)>& finish) {
+std::shared_ptr<Request> Fused::deliver(bool is_well, const std::function<void(Request&)>& finish) {
   const std::byte* from = data_.get();
   for (const Part& part : parts_) {
-    if (!error && part.bytes > 0) std::memcpy(part.out, from, part.bytes);
+    if (is_well && part.bytes > 0) std::memcpy(part.out, from, part.bytes);
     from += part.bytes;
-    if (part.request == nullptr) continue;
-    part.request->error = error;
-    finish(*part.request);
+    if (part.request != nullptr) finish(*part.request);
   }
   return std::move(kept_);
 }

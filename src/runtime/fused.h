@@ -7,10 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
-
-#include "tutti/error.h"
 
 namespace tutti::internal {
 
@@ -30,12 +27,12 @@ class Fused {
   std::byte* data() { return data_.get(); }  // input and output of the one call
   std::uint64_t digest() const { return digest_; }
 
-  // The calls begin, by this request. It lives until it is over, though nobody may hold it.
-  void begin(std::shared_ptr<Request> request);
-  // It is over: copies the outputs unless it has failed, and calls `finish` for the other requests. Returns what was
-  // kept. Under the engine's lock.
-  [[nodiscard]] std::shared_ptr<Request> deliver(const std::optional<Error>& error,
-                                                 const std::function<void(Request&)>& finish);
+  // The calls begin, by this request: calls `begin` for the others. The request lives until it is over, though nobody
+  // may hold it.
+  void begin(std::shared_ptr<Request> request, const std::function<void(Request&)>& begin);
+  // It is over: copies the outputs if all `is_well`, and calls `finish` for the other requests. Returns what was kept.
+  // Under the engine's lock.
+  [[nodiscard]] std::shared_ptr<Request> deliver(bool is_well, const std::function<void(Request&)>& finish);
 
  private:
   const std::vector<Part> parts_;

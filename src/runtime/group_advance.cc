@@ -139,7 +139,10 @@ void Group::finish(Request& request) {
   if (request.staged != nullptr) request.staged->release();
   if (request.sleeps || driven) job_->engine().wake();
   if (request.fused != nullptr) {
-    const auto kept = request.fused->deliver(request.error, [this](Request& part) { finish(part); });
+    const auto kept = request.fused->deliver(!request.error, [&](Request& part) {
+      part.error = request.error;
+      finish(part);
+    });
     request.fused.reset();
   }
 }

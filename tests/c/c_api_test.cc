@@ -27,6 +27,7 @@ TEST_P(CApiOverEveryWire, EveryTypeIsWhatItsNumberSays) { expect("all_types"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndRight) { expect("started_calls"); }
 TEST_P(CApiOverEveryWire, StartedCallsAreToldOfWhenTheyAreOver) { expect("works_are_told_of"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndByTheTimeoutOfTheirCommunicator) { expect("works_time_out"); }
+TEST_P(CApiOverEveryWire, SendsAndGroupsDoWhatTheySay) { expect("sends_and_groups"); }
 TEST_P(CApiOverEveryWire, CommunicatorsAreSplitAndMemoryIsShared) { expect("parts_and_memory"); }
 TEST_P(CApiOverEveryWire, WrongNumbersAreRefusedBeforeTheCall) { expect("refuse_wrong_numbers"); }
 TEST_P(CApiOverEveryWire, EveryRankHearsOfAMismatch) { expect("both_hear_of_a_mismatch"); }

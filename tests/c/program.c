@@ -121,6 +121,7 @@ static const struct {
     {"a_finalized_communicator_is_refused", a_finalized_communicator_is_refused},
     {"works_are_told_of", works_are_told_of},
     {"works_time_out", works_time_out},
+    {"sends_and_groups", sends_and_groups},
 };
 static const struct {
   const char* name;

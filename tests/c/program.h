@@ -61,4 +61,7 @@ void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size)
 void works_are_told_of(tutti_comm_t world, int rank, int size);
 void works_time_out(tutti_comm_t world, int rank, int size);
 
+/* messages.c */
+void sends_and_groups(tutti_comm_t world, int rank, int size);
+
 #endif

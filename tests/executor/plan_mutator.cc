@@ -154,7 +154,10 @@ std::string PlanMutator::swap_reductions(Plan& plan) {
   if (!at) return {};
   auto& reduce = std::get<ReduceStep>(plan.steps[*at]);
   const auto other = pick<ReduceStep>(plan, [&](const ReduceStep& step, std::size_t) {
-    return step.source_count == reduce.source_count && step.reduction != reduce.reduction;
+    // A step with a finisher has a second reduction behind its own. Without one, that would be of another step's
+    // sources.
+    return step.source_count == reduce.source_count && step.reduction != reduce.reduction &&
+           (reduce.finisher == 0 || step.finisher != 0);
   });
   if (!other) return {};
   reduce.reduction = std::get<ReduceStep>(plan.steps[*other]).reduction;

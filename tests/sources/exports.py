@@ -45,9 +45,11 @@ def text_of(node):
 
 
 def use_of(function, number, owner):
-    """C++ that uses the function; nothing for what has no symbol of its own: templates, and what is purely virtual."""
+    """C++ that uses the function; nothing for what has no symbol: templates, and what is purely virtual or deleted."""
     name = function.findtext("name")
     if function.find("templateparamlist") is not None or function.get("virt") == "pure-virtual":
+        return ""
+    if "delete" in function.findtext("argsstring", ""):
         return ""
     types = [text_of(parameter.find("type")) for parameter in function.findall("param")]
     types = [] if types == ["void"] else types

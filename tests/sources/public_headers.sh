@@ -8,7 +8,7 @@ for header in include/tutti/*.h; do
   echo "#include \"${header#include/}\"" |
     "$2" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iinclude -x c++ - || wrong=1
 done
-echo "include/tutti/tutti.h in C99"
+echo "include/tutti/tutti.h in C99, with what it includes"
 echo '#include "tutti/tutti.h"' |
   "$3" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -x c - || wrong=1
 exit $wrong
