@@ -39,10 +39,11 @@ static void small_sums(tutti_comm_t world, int size) {
   EXPECT(right);
 }
 
-static void tagged(tutti_comm_t world, int rank) {
+static void tagged(tutti_comm_t world, int rank, int size) {
   tutti_work_t work = NULL;
   int value = 7, got = 0;
-  FAILS(tutti_start_send(&value, 1, TUTTI_INT32, 1 - rank, 65536, world, NULL, &work), TUTTI_INVALID_ARGUMENT, "tag");
+  FAILS(tutti_start_send(&value, 1, TUTTI_INT32, (rank + 1) % size, 65536, world, NULL, &work), TUTTI_INVALID_ARGUMENT,
+        "tag");
   EXPECT(work == NULL);
   if (rank > 1) return;
   if (rank == 0) SUCCEEDS(tutti_start_send(&value, 1, TUTTI_INT32, 1, 9, world, NULL, &work));
@@ -56,7 +57,7 @@ void sends_and_groups(tutti_comm_t world, int rank, int size) {
   int value = 1;
   exchange(world, rank, size);
   small_sums(world, size);
-  tagged(world, rank);
+  tagged(world, rank, size);
   FAILS(tutti_group_end(), TUTTI_INVALID_ARGUMENT, "group_start");
   FAILS(tutti_send(&value, 1, TUTTI_INT32, size, world, NULL), TUTTI_INVALID_ARGUMENT, "no rank");
   FAILS(tutti_send(&value, 1, TUTTI_INT32, rank, world, NULL), TUTTI_INVALID_USAGE, "group");
