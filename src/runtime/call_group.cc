@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kFusedAtMost = 8 << 10, kFusedTogether = 64 << 10;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::uint64_t kDigestFactor = 0x9e3779b97f4a7c15;  // odd: the counts are a polynomial in it
+constexpr std::size_t kUsualRun = 128;                       // calls for which a run has room at first
 
 // A call that is kept, or a run of small all-reduces that follow each other on a communicator.
 struct GroupedCall {
@@ -33,6 +35,8 @@ struct GroupedCall {
   std::shared_ptr<Request> request{};  // nullptr until it begins, unless it is a started one
   bool blocks = false;                 // group_end() waits for it
   std::vector<Fused::Part> run{};      // of a run: its calls; spec.count is that of all of them
+  std::size_t bytes = 0;               // likewise, their elements
+  std::size_t element_bytes = 0;       // likewise
   std::uint64_t digest = 0;            // likewise
   std::unique_ptr<CallRows> rows{};    // those of spec
   std::unique_ptr<Fused> fused{};
@@ -51,6 +55,7 @@ struct Calls {
   std::vector<GroupedCall> calls;
   std::vector<std::pair<Group*, std::size_t>> last;  // of each communicator: its last call, as an index of `calls`
   std::vector<SelfSide> sends, receives;             // to and from oneself
+  std::size_t open = kNone;                          // the run that was last added to, while nothing else was added
 };
 thread_local Calls open_calls;
 
@@ -141,10 +146,11 @@ bool may_be_fused(Group& group, const CallSpec& spec) {
 }
 
 // Nothing that Group::check() would refuse. Quicker, and without a plan of its own.
-bool is_plain(ConstBuffer input, Buffer output, const Terms& terms, std::size_t bytes, std::size_t element_bytes) {
+inline bool is_plain(ConstBuffer input, Buffer output, const Terms& terms, std::size_t bytes,
+                     std::size_t element_bytes) {
   const auto in = reinterpret_cast<std::uintptr_t>(input.data), out = reinterpret_cast<std::uintptr_t>(output.data);
   const bool overlap = in != out && in < out + bytes && out < in + bytes;
-  return in != 0 && out != 0 && (in | out) % element_bytes == 0 && !overlap && terms.stream == nullptr &&
+  return in != 0 && out != 0 && ((in | out) & (element_bytes - 1)) == 0 && !overlap && terms.stream == nullptr &&
          input.memory <= MemoryKind::pinned && output.memory <= MemoryKind::pinned;
 }
 static_assert(MemoryKind::automatic < MemoryKind::pinned && MemoryKind::host < MemoryKind::pinned);
@@ -156,35 +162,63 @@ std::size_t& last_of(Calls& calls, Group& group) {
   return calls.last.emplace_back(&group, kNone).second;
 }
 
-void add_to_run(Calls& calls, Group& group, const CallSpec& spec, const Fused::Part& part, const Terms& terms) {
+inline void append(GroupedCall& run, std::size_t count, Fused::Part&& part, const Terms& terms) {
+  run.spec.count += count;
+  run.bytes += part.bytes;
+  run.digest = run.digest * kDigestFactor + count;
+  run.blocks = run.blocks || part.request == nullptr;
+  if (terms.timeout > run.terms.timeout) run.terms.timeout = terms.timeout;
+  run.run.push_back(std::move(part));
+}
+
+void add_to_run(Calls& calls, Group& group, const CallSpec& spec, Fused::Part part, const Terms& terms) {
   std::size_t& last = last_of(calls, group);
   GroupedCall* run = last == kNone ? nullptr : &calls.calls[last];
   if (run == nullptr || run->run.empty() || run->spec.dtype != spec.dtype || run->spec.op != spec.op ||
-      (run->spec.count + spec.count) * (part.bytes / spec.count) > kFusedTogether) {
+      run->bytes + part.bytes > kFusedTogether) {
     last = calls.calls.size();
-    run = &calls.calls.emplace_back(GroupedCall{.group = &group, .spec = spec, .terms = terms});
+    run = &calls.calls.emplace_back(
+        GroupedCall{.group = &group, .spec = spec, .terms = terms, .element_bytes = size_of(spec.dtype)});
     run->spec.count = 0;
+    run->run.reserve(kUsualRun);
   }
-  run->spec.count += spec.count;
-  run->digest = mix(run->digest + spec.count);
-  run->blocks = run->blocks || part.request == nullptr;
-  run->terms.timeout = std::max(run->terms.timeout, terms.timeout);
-  run->run.push_back(part);
+  calls.open = last;
+  append(*run, spec.count, std::move(part), terms);
+}
+
+// As add(), if the call is like the one before it.
+bool add_to_open_run(Calls& calls, const Group& group, const CallSpec& spec, ConstBuffer input, Buffer output,
+                     const Terms& terms, std::shared_ptr<Request>& request) {
+  if (calls.open == kNone) return false;
+  GroupedCall& run = calls.calls[calls.open];
+  if (run.group != &group || spec.collective != Collective::all_reduce || spec.dtype != run.spec.dtype ||
+      spec.op != run.spec.op || spec.order != Order::canonical || spec.algorithm != Algorithm::automatic ||
+      spec.flags != 0 || spec.count == 0 || spec.count > kFusedAtMost)
+    return false;
+  const std::size_t bytes = spec.count * run.element_bytes;
+  if (bytes > kFusedAtMost || run.bytes + bytes > kFusedTogether ||
+      !is_plain(input, output, terms, bytes, run.element_bytes))
+    return false;
+  append(run, spec.count,
+         {static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data), bytes, std::move(request)},
+         terms);
+  return true;
 }
 
 // One call of a run is an ordinary call.
 void close_run(GroupedCall& call) {
   if (call.run.empty()) return;
-  const std::vector<Fused::Part> parts = std::exchange(call.run, {});
+  std::vector<Fused::Part> parts = std::exchange(call.run, {});
   if (parts.size() == 1) {
     call.in = parts.front().in;
     call.out = parts.front().out;
     call.request = parts.front().request;
     return;
   }
+  call.digest = mix(call.digest);
   call.spec.flags = kFusedCalls;
   call.terms.label = static_cast<std::uint16_t>(call.digest);
-  call.fused = std::make_unique<Fused>(parts, call.digest);
+  call.fused = std::make_unique<Fused>(std::move(parts), call.digest);
   call.in = call.fused->data();
   call.out = call.fused->data();
 }
@@ -266,6 +300,8 @@ void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffe
                 "group of calls");
   if (request != nullptr) mark(request, group);
   Calls& calls = open_calls;
+  if (add_to_open_run(calls, group, spec, input, output, terms, request)) return;
+  calls.open = kNone;
   if (may_be_fused(group, spec)) {
     const std::size_t element_bytes = size_of(spec.dtype), bytes = spec.count * element_bytes;
     if (is_plain(input, output, terms, bytes, element_bytes))

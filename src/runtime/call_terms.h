@@ -13,6 +13,8 @@ namespace tutti::internal {
 
 // 0 stands for the one that is set elsewhere. Throws Error{invalid_argument}.
 inline std::chrono::milliseconds checked_timeout(const char* what, std::chrono::milliseconds timeout) {
+  if (timeout.count() == 0) [[likely]]
+    return timeout;
   if (timeout.count() < 0)
     throw Error(ErrorCode::invalid_argument,
                 std::string(what) + " is " + std::to_string(timeout.count()) + " ms but should not be negative");

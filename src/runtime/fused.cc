@@ -12,13 +12,24 @@ std::size_t bytes_of(const std::vector<Fused::Part>& parts) {
   return bytes;
 }
 
+// Most calls are of one element or two.
+inline void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 }  // namespace
 
 Fused::Fused(std::vector<Part> parts, std::uint64_t digest)
     : parts_(std::move(parts)), data_(std::make_unique_for_overwrite<std::byte[]>(bytes_of(parts_))), digest_(digest) {
   std::byte* to = data_.get();
   for (const Part& part : parts_) {
-    if (part.bytes > 0) std::memcpy(to, part.in, part.bytes);
+    copy(to, part.in, part.bytes);
     to += part.bytes;
   }
 }
@@ -32,7 +43,7 @@ void Fused::begin(std::shared_ptr<Request> request, const std::function<void(Req
 std::shared_ptr<Request> Fused::deliver(bool is_well, const std::function<void(Request&)>& finish) {
   const std::byte* from = data_.get();
   for (const Part& part : parts_) {
-    if (is_well && part.bytes > 0) std::memcpy(part.out, from, part.bytes);
+    if (is_well) copy(part.out, from, part.bytes);
     from += part.bytes;
     if (part.request != nullptr) finish(*part.request);
   }
