@@ -21,6 +21,7 @@ namespace {
 // protocol, as what is fused is.
 constexpr std::size_t kFusedAtMost = 8 << 10, kFusedTogether = 64 << 10;
 
+constexpr char kGivenUp[] = "the group of calls was given up before its end, by an exception";
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr std::uint64_t kDigestFactor = 0x9e3779b97f4a7c15;  // odd: the counts are a polynomial in it
 constexpr std::size_t kUsualRun = 128;                       // calls for which a run has room at first
@@ -56,8 +57,12 @@ struct Calls {
   std::vector<std::pair<Group*, std::size_t>> last;  // of each communicator: its last call, as an index of `calls`
   std::vector<SelfSide> sends, receives;             // to and from oneself
   std::size_t open = kNone;                          // the run that was last added to, while nothing else was added
+  bool is_dropped = false;                           // an exception has ended one of the nested groups
 };
 thread_local Calls open_calls;
+
+// A started call whose Work is gone: group_end() waits for it, as the Work would have done.
+bool is_let_go(const std::shared_ptr<Request>& request) { return request != nullptr && request.use_count() == 1; }
 
 void mark(const std::shared_ptr<Request>& request, Group& group) {
   request->stage = Request::Stage::grouped;
@@ -86,6 +91,11 @@ void forget(Calls& calls, const Error& error) {
     for (const SelfSide& side : *sides) forget(side.request, error);
 }
 
+// 0 is the communicator's.
+std::chrono::milliseconds longer(std::chrono::milliseconds a, std::chrono::milliseconds b) {
+  return a.count() == 0 || b.count() == 0 ? std::chrono::milliseconds(0) : std::max(a, b);
+}
+
 // --- what a rank sends to itself
 // ------------------------------------------------------------------------------------------
 
@@ -103,6 +113,8 @@ GroupedCall paired(SelfSide& send, SelfSide& receive) {
     refuse_pair(send, ErrorCode::mismatch,
                 "sends itself " + words(send) + " and receives from itself " + words(receive));
   }
+  if (send.terms.stream != receive.terms.stream)
+    refuse_pair(send, ErrorCode::invalid_argument, "sends to itself and receives from itself on different streams");
   GroupedCall call{.group = &send.of->lane_to_self(),
                    .spec = {.collective = Collective::broadcast,
                             .dtype = send.spec.dtype,
@@ -110,12 +122,16 @@ GroupedCall paired(SelfSide& send, SelfSide& receive) {
                             .count = send.spec.count},
                    .in = send.data,
                    .out = receive.data,
-                   .terms = receive.terms.stream != nullptr ? receive.terms : send.terms,
+                   .terms = receive.terms,
                    .blocks = send.request == nullptr || receive.request == nullptr};
   call.terms.label = 0;
+  call.terms.timeout = longer(send.terms.timeout, receive.terms.timeout);
   std::vector<Fused::Part> parts;
-  for (SelfSide* side : {&send, &receive})
-    if (side->request != nullptr) parts.push_back({.request = std::move(side->request)});
+  for (SelfSide* side : {&send, &receive}) {
+    if (side->request == nullptr) continue;
+    call.blocks = call.blocks || is_let_go(side->request);
+    parts.push_back({.request = std::move(side->request)});
+  }
   if (!parts.empty()) call.fused = std::make_unique<Fused>(std::move(parts), 0);
   return call;
 }
@@ -151,7 +167,7 @@ inline bool is_plain(ConstBuffer input, Buffer output, const Terms& terms, std::
   const auto in = reinterpret_cast<std::uintptr_t>(input.data), out = reinterpret_cast<std::uintptr_t>(output.data);
   const bool overlap = in != out && in < out + bytes && out < in + bytes;
   return in != 0 && out != 0 && ((in | out) & (element_bytes - 1)) == 0 && !overlap && terms.stream == nullptr &&
-         input.memory <= MemoryKind::pinned && output.memory <= MemoryKind::pinned;
+         !terms.scalar && input.memory <= MemoryKind::pinned && output.memory <= MemoryKind::pinned;
 }
 static_assert(MemoryKind::automatic < MemoryKind::pinned && MemoryKind::host < MemoryKind::pinned);
 
@@ -167,7 +183,7 @@ inline void append(GroupedCall& run, std::size_t count, Fused::Part&& part, cons
   run.bytes += part.bytes;
   run.digest = run.digest * kDigestFactor + count;
   run.blocks = run.blocks || part.request == nullptr;
-  if (terms.timeout > run.terms.timeout) run.terms.timeout = terms.timeout;
+  run.terms.timeout = longer(run.terms.timeout, terms.timeout);
   run.run.push_back(std::move(part));
 }
 
@@ -217,7 +233,7 @@ void close_run(GroupedCall& call) {
   }
   call.digest = mix(call.digest);
   call.spec.flags = kFusedCalls;
-  call.terms.label = static_cast<std::uint16_t>(call.digest);
+  call.terms.label = Call::label_of_fused(call.digest);
   call.fused = std::make_unique<Fused>(std::move(parts), call.digest);
   call.in = call.fused->data();
   call.out = call.fused->data();
@@ -230,26 +246,35 @@ void begin(GroupedCall& call) {
   if (call.request == nullptr) call.request = std::make_shared<Request>();
   call.request->fused = std::move(call.fused);
   if (call.request->fused != nullptr)
-    call.request->fused->begin(call.request, [](Request& part) { part.stage = Request::Stage::waiting; });
+    call.request->fused->begin(call.request, [&](Request& part) {
+      part.stage = Request::Stage::waiting;
+      part.group = call.group->shared_from_this();
+    });
   call.group->begin(call.request, call.spec, call.in, call.out, call.terms);
 }
 
-// The ranks that this thread drives may be several, with an engine each.
-void wait_by_turns(const std::vector<GroupedCall*>& calls, std::exception_ptr& first) {
+void note(std::exception_ptr& first) {
+  if (first == nullptr) first = std::current_exception();
+}
+
+// Whether the call is over. What it threw is noted.
+bool has_ended(GroupedCall& call, std::exception_ptr& first) {
+  try {
+    return call.group->test(*call.request);
+  } catch (...) {
+    if (call.request->is_over()) note(first);
+    return call.request->is_over();
+  }
+}
+
+// The ranks that this thread drives may be several, with an engine each: while one waits, all must go on.
+void wait_by_turns(std::vector<GroupedCall>& calls, std::vector<GroupedCall*> blocking, std::exception_ptr& first) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kYieldFor{2};
   constexpr std::chrono::microseconds kBetweenLooks{50};
-  std::vector<GroupedCall*> rest = calls;
-  for (auto moved = Clock::now(); !rest.empty();) {
-    const std::size_t erased = std::erase_if(rest, [&](GroupedCall* call) {
-      try {
-        return call->group->test(*call->request);
-      } catch (...) {
-        if (first == nullptr) first = std::current_exception();
-        return true;
-      }
-    });
-    if (erased > 0) moved = Clock::now();
+  for (auto moved = Clock::now(); !blocking.empty();) {
+    for (GroupedCall& call : calls) call.group->look_after();
+    if (std::erase_if(blocking, [&](GroupedCall* call) { return has_ended(*call, first); }) > 0) moved = Clock::now();
     if (Clock::now() - moved < kYieldFor) {
       ::sched_yield();
     } else {
@@ -261,33 +286,39 @@ void wait_by_turns(const std::vector<GroupedCall*>& calls, std::exception_ptr& f
 void wait_for(std::vector<GroupedCall>& calls, std::exception_ptr& first) {
   std::vector<GroupedCall*> blocking;
   for (GroupedCall& call : calls)
-    if (call.blocks && call.terms.stream == nullptr && call.request != nullptr) blocking.push_back(&call);
-  const bool one_engine = std::ranges::all_of(
-      blocking, [&](const GroupedCall* call) { return &call->group->engine() == &blocking.front()->group->engine(); });
-  if (!one_engine) return wait_by_turns(blocking, first);
+    if (call.blocks && call.terms.stream == nullptr) blocking.push_back(&call);
+  const auto same_engine = [&](const GroupedCall& call) {
+    return &call.group->engine() == &calls.front().group->engine();
+  };
+  if (!std::ranges::all_of(calls, same_engine)) return wait_by_turns(calls, std::move(blocking), first);
   for (GroupedCall* call : blocking) try {
       call->group->wait_among_others(*call->request);
     } catch (...) {
-      if (first == nullptr) first = std::current_exception();
+      note(first);
     }
 }
 
-// Those behind the first that cannot begin do not begin either.
-std::exception_ptr begin_all(std::vector<GroupedCall>& calls) {
-  std::size_t begun = 0;
-  try {
-    for (; begun < calls.size(); ++begun) begin(calls[begun]);
-    for (GroupedCall& call : calls) call.group->settle(*call.request, call.terms);
-    return nullptr;
-  } catch (const Error& error) {
-    Calls rest;
-    for (std::size_t i = begun; i < calls.size(); ++i) rest.calls.push_back(std::move(calls[i]));
-    calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(begun), calls.end());
-    for (GroupedCall& call : rest.calls)
+// One that cannot begin, for example as its communicator has failed, holds up no other. Afterwards `calls` are those
+// that have begun.
+void begin_all(std::vector<GroupedCall>& calls, std::exception_ptr& first) {
+  std::vector<GroupedCall> begun;
+  begun.reserve(calls.size());
+  for (GroupedCall& call : calls) try {
+      begin(call);
+      begun.push_back(std::move(call));
+    } catch (const std::exception& error) {
+      note(first);
       if (call.request != nullptr && call.request->fused != nullptr) call.fused = std::move(call.request->fused);
-    forget(rest, error);
-    return std::current_exception();
-  }
+      const auto* const ours = dynamic_cast<const Error*>(&error);
+      forget(call, ours != nullptr ? *ours : Error(ErrorCode::system, error.what()));
+    }
+  calls = std::move(begun);
+  for (GroupedCall& call : calls) try {
+      call.group->settle(*call.request, call.terms);
+      if (call.request->refused && call.request->error) throw Error(*call.request->error);
+    } catch (...) {
+      note(first);
+    }
 }
 
 }  // namespace
@@ -350,24 +381,37 @@ void CallGroup::end() {
     throw Error(ErrorCode::invalid_argument, "group_end() without a group_start() of the same thread");
   if (--open_groups > 0) return;
   Calls ended = std::exchange(open_calls, {});
+  if (ended.is_dropped) {
+    const Error error(ErrorCode::aborted, kGivenUp);
+    forget(ended, error);
+    throw Error(error);
+  }
   try {
     pair_up(ended);
     for (const GroupedCall& call : ended.calls)
       if (call.run.empty()) call.group->check(call.spec, call.in, call.out, call.terms);
-    for (GroupedCall& call : ended.calls) close_run(call);
+    for (GroupedCall& call : ended.calls) {
+      const auto let_go = [](const Fused::Part& part) { return is_let_go(part.request); };
+      call.blocks = call.blocks || is_let_go(call.request) || std::ranges::any_of(call.run, let_go);
+      close_run(call);
+    }
   } catch (const Error& error) {
     forget(ended, error);
     throw;
+  } catch (const std::exception& error) {
+    forget(ended, Error(ErrorCode::system, error.what()));
+    throw;
   }
-  std::exception_ptr first = begin_all(ended.calls);
+  std::exception_ptr first;
+  begin_all(ended.calls, first);
   wait_for(ended.calls, first);
   if (first != nullptr) std::rethrow_exception(first);
 }
 
 void CallGroup::drop() noexcept {
-  open_groups = 0;
   Calls dropped = std::exchange(open_calls, {});
-  forget(dropped, Error(ErrorCode::aborted, "the group of calls was given up before its end"));
+  forget(dropped, Error(ErrorCode::aborted, kGivenUp));
+  open_calls.is_dropped = --open_groups > 0;
 }
 
 }  // namespace tutti::internal

@@ -21,7 +21,8 @@ class CallGroup {
   // The outermost begins the calls, and waits for those that block. Throws the first error, after all calls are over
   // that have begun.
   static void end();
-  // Instead of end(): forgets the calls, of inner and outer groups too. Nothing has been sent.
+  // Instead of end(): forgets the calls, of inner and outer groups too. Nothing has been sent, nor will be: the end of
+  // the outermost throws Error{aborted}.
   static void drop() noexcept;
 
   // A call of `group`, which must live until the group ends. `request` is that of a started call, nullptr of one that

@@ -54,7 +54,7 @@ Work::~Work() {
   }
   try {
     request_->group->wait_untold(*request_);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The communicator keeps the failure; the next call on it throws it.
   }
 }
@@ -63,8 +63,8 @@ void Work::wait() {
   if (request_ != nullptr) request_->group->wait(*request_);
 }
 bool Work::wait_for(std::chrono::milliseconds limit) {
-  const auto until =
-      internal::BackoffPolicy::Clock::now() + std::min<std::chrono::milliseconds>(limit, internal::kLongestWait);
+  const auto until = internal::BackoffPolicy::Clock::now() +
+                     std::clamp<std::chrono::milliseconds>(limit, std::chrono::milliseconds(0), internal::kLongestWait);
   return request_ == nullptr || request_->group->wait(*request_, until);
 }
 void Work::on_complete(std::function<void(const std::optional<Error>&)> tell) {
@@ -218,7 +218,7 @@ namespace {
 CallSpec spec(const Group& group, Collective collective, std::size_t count, DType dtype, const Operator& op, int root,
               const CallOptions& options) {
   const bool custom = op.op == Op::custom;
-  if (custom && op.communicator != group.id())
+  if (custom && op.communicator != group.serial())
     throw Error(ErrorCode::invalid_argument, std::string(to_string(collective)) +
                                                  ": the custom operator is not one of this communicator's; " +
                                                  "Communicator::make_operator() makes those");

@@ -1,6 +1,7 @@
 #include "runtime/group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 
@@ -19,6 +20,11 @@ Layout layout_of(const Job& job, const Members& members) {
 // So that no lane has the number of a communicator that is split off.
 constexpr std::uint64_t kLaneSalt = 0x6c616e65;
 
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members, std::shared_ptr<FailureState> failure,
@@ -26,6 +32,7 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members,
     : job_(std::move(job)),
       id_(id),
       told_as_(told_as),
+      serial_(next_serial()),
       members_(members),
       plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
       failure_(std::move(failure)),
@@ -54,7 +61,7 @@ Group& Group::lane(int from, int to) {
   const Engine::Lock lock(job_->engine());
   if (const auto found = lanes_.find({from, to}); found != lanes_.end()) return *found->second;
   const std::uint64_t way = (static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint64_t>(to);
-  const Members two = from == to ? Members({members_.job_rank_of(from)}, 0) : Members(members_, from, to);
+  const Members two = from == to ? Members(members_, from) : Members(members_, from, to);
   std::shared_ptr<Group> lane(new Group(job_, mix(mix(id_ ^ kLaneSalt) + way), two, failure_, told_as_));
   lane->timeout_ = timeout_;
   lanes_.emplace(std::pair(from, to), lane);

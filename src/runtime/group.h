@@ -1,6 +1,7 @@
 // What stands behind a Communicator: its ranks, the channels to them, its calls in order, and its failure.
 //
-// Five files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
+// Six files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
+// group_start.cc (started ones),
 // group_advance.cc (calls move), group_wait.cc (a thread waits), group_failure.cc (a call fails, and all hear of it).
 #pragma once
 
@@ -43,6 +44,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   ~Group();
 
   std::uint64_t id() const override { return id_; }
+  std::uint64_t told_as() const override { return told_as_; }
+  std::uint64_t serial() const { return serial_; }  // of the groups that this process has made; never 0
   int rank() const { return members_.rank(); }
   int size() const { return members_.size(); }
   const Members& members() const { return members_; }
@@ -62,6 +65,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void begin(const std::shared_ptr<Request>& request, const CallSpec& spec, ConstBuffer input, Buffer output,
              const Terms& terms);
   void settle(Request& request, const Terms& terms);
+  // Advances calls without blocking, as test() does, and throws nothing.
+  void look_after();
   bool test(Request& request);
   // False where it is not over by then.
   bool wait(Request& request, BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max());
@@ -132,6 +137,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
              const Terms& terms, Engine::Lock& lock);
   void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
+  void make_room(const Plan& plan, const Sides& sides, void* stream, Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
@@ -174,6 +180,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
 
   const std::shared_ptr<Job> job_;
   const std::uint64_t id_, told_as_;  // told_as_: the communicator that fails with this one
+  const std::uint64_t serial_;
   const Members members_;
 
   PlanCache plans_;
@@ -191,7 +198,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool was_driven_ = false;           // the progress thread has had calls of this group
   int driven_ = 0;                    // the progress thread's calls that are not over
   const Plan* ready_plan_ = nullptr;  // its channels are open and its workspace is there
-  std::uint16_t ready_label_ = 0;     // the ledger knows that calls of that plan have it
+  std::uint64_t ready_label_ = 0;     // the ledger knows that calls of that plan have it
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over

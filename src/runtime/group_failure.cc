@@ -25,7 +25,7 @@ void Group::refuse() {
 }
 
 void Group::tell(const Error& error) {
-  failure_->note_thrown();
+  if (has_failed()) failure_->note_thrown();
   throw Error(error);
 }
 

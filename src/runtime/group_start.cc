@@ -1,5 +1,8 @@
 // A group's calls that are started: begun, given to the progress thread, asked after and waited for.
+#include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/call_group.h"
 #include "runtime/group.h"
@@ -76,8 +79,8 @@ void Group::give_to_progress_thread(const std::shared_ptr<Request>& request, Pro
 }
 
 void Group::tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell) {
-  refuse_if_grouped(*request);
   const Engine::Lock lock(job_->engine());
+  refuse_if_grouped(*request);
   job_->make_progress_thread();
   give_to_progress_thread(request, std::move(tell));
 }
@@ -90,13 +93,34 @@ void Group::set_timeout(std::chrono::milliseconds timeout) {
 
 void Group::drain() {
   if (job_->engine().is_forked()) return;
-  if (was_driven_) job_->progress_thread().drain(*this);
-  for (const auto& lane : lanes()) lane->drain();
+  const auto own = [&] {
+    std::vector<std::shared_ptr<Group>> driven = lanes();
+    driven.push_back(shared_from_this());
+    const Engine::Lock lock(job_->engine());
+    std::erase_if(driven, [](const auto& group) { return !group->was_driven_; });
+    return driven;
+  };
+  // What is told of the end of a call may start another one.
+  for (auto driven = own(); !driven.empty();) {
+    for (const auto& group : driven) job_->progress_thread().drain(*group);
+    const auto again = own();
+    if (again.size() == driven.size() &&
+        std::ranges::none_of(again, [&](const auto& group) { return job_->progress_thread().has_calls_of(*group); }))
+      return;
+    driven = again;
+  }
+}
+
+void Group::look_after() {
+  const Engine::Lock lock(job_->engine());
+  const FloatEnvironment environment;
+  job_->engine().advance_all();
+  watch(BackoffPolicy::Clock::now());
 }
 
 bool Group::test(Request& request) {
-  refuse_if_grouped(request);
   Engine::Lock lock(job_->engine());
+  refuse_if_grouped(request);
   if (!request.is_over()) {
     const FloatEnvironment environment;
     job_->engine().advance_all();
@@ -108,8 +132,8 @@ bool Group::test(Request& request) {
 }
 
 bool Group::wait(Request& request, BackoffPolicy::Clock::time_point until) {
-  refuse_if_grouped(request);
   Engine::Lock lock(job_->engine());
+  refuse_if_grouped(request);
   const bool is_over = finish(request, lock, until);
   if (request.error) tell(*request.error);
   return is_over;
@@ -122,8 +146,8 @@ void Group::wait_among_others(Request& request) {
 }
 
 void Group::wait_untold(Request& request) {
-  if (request.stage == Request::Stage::grouped) return;  // the group has it
   Engine::Lock lock(job_->engine());
+  if (request.stage == Request::Stage::grouped) return;  // group_end() waits for it instead
   finish(request, lock);
   if (request.error) failure_->note_unheard();
 }

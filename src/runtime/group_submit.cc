@@ -93,7 +93,7 @@ const Plan& Group::plan_for(const CallSpec& spec, PlanCache::Buffers buffers) {
 Operator Group::add_custom(CustomOperator custom) {
   const Engine::Lock lock(job_->engine());
   Operator made(Op::custom);
-  made.communicator = id_;
+  made.communicator = serial_;
   made.number = static_cast<std::uint8_t>(PlanCache::kFirstCustom + plans_.customs());
   plans_.add(std::move(custom));
   return made;
@@ -124,6 +124,13 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
 // the engine.
 void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock) {
   const Plan& plan = *request.plan;
+  make_room(plan, sides, stream, lock);
+  Staging& staging = *staging_;
+  const Engine::Lock::ScopedUnlock unlocked(lock);
+  request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, static_cast<cuda::Stream>(stream));
+}
+
+void Group::make_room(const Plan& plan, const Sides& sides, void* stream, Engine::Lock& lock) {
   if (sides.staged() && plan.call.op == Op::custom)
     throw Error(ErrorCode::unsupported, std::string(to_string(plan.call.collective)) +
                                             ": a custom operator combines host memory only, not device memory");
@@ -146,9 +153,6 @@ void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lo
     const Engine::Lock::ScopedUnlock unlocked(lock);
     staging_->add_slots(plan, sides.in.staged ? sides.in.device : sides.out.device, std::move(memory));
   }
-  Staging& staging = *staging_;
-  const Engine::Lock::ScopedUnlock unlocked(lock);
-  request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, on);
 }
 
 // Where that fails the call is given up as others are: some of it is on the device.
@@ -208,11 +212,13 @@ Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buf
 }
 
 void Group::check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
-  const bool packed = look_at(spec, input, output, terms.stream).staged();
-  const Engine::Lock lock(job_->engine());
-  const Plan& plan = plan_for(spec, packed ? PlanCache::Buffers::packed : PlanCache::Buffers::usual);
+  const Sides sides = look_at(spec, input, output, terms.stream);
+  Engine::Lock lock(job_->engine());
+  const Plan& plan = plan_for(spec, sides.staged() ? PlanCache::Buffers::packed : PlanCache::Buffers::usual);
   if (check_buffers(plan, input, output)) check_exchange_in_place(spec);
   if (plan.call.op == Op::premul_sum || terms.scalar) check_scalar(plan.call, terms.scalar);
+  // Now: making room waits for the calls before, and those of a group wait for each other.
+  if (sides.staged() && failure_->is_well()) make_room(plan, sides, terms.stream, lock);
 }
 
 void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {

@@ -50,6 +50,7 @@ bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::ti
       if (request.is_over()) return true;
       seen = moved();
       backoff.reset();
+      if (until != BackoffPolicy::Clock::time_point::max() && BackoffPolicy::Clock::now() >= until) return false;
       continue;
     }
     bool looked;

@@ -106,7 +106,7 @@ void Job::log_decisions() const {
 // -------------------------------------------------------------------------------------------------
 
 Job::~Job() {
-  progress_thread_.reset();
+  ProgressThread::end(std::move(progress_thread_));
   control_.reset();
 }
 

@@ -14,6 +14,8 @@ class Request;
 class JobMember {
  public:
   virtual std::uint64_t id() const = 0;
+  virtual std::uint64_t told_as()
+      const = 0;  // the communicator with which it fails: itself, or that of which it is part
 
   // Under the engine's lock.
   virtual void advance() = 0;

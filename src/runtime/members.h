@@ -14,6 +14,8 @@ class Members {
  public:
   // job_ranks[r] is the job's rank of rank r here; `rank` is this one's.
   Members(std::vector<int> job_ranks, int rank) : job_ranks_(std::move(job_ranks)), rank_(rank) {}
+  // One rank of another communicator, alone.
+  Members(const Members& of, int rank) : job_ranks_{of.job_rank_of(rank)}, rank_(0), numbers_{rank} {}
   // Two ranks of another communicator: what the first sends to the second. Users know them by their numbers there.
   Members(const Members& of, int from, int to)
       : job_ranks_{of.job_rank_of(from), of.job_rank_of(to)}, rank_(of.rank() == from ? 0 : 1), numbers_{from, to} {}
@@ -40,7 +42,7 @@ class Members {
 
   // As describe(call), and of a transfer also "from rank 0 to rank 3".
   std::string name_of(const Call& call) const {
-    return numbers_.empty() ? describe(call) : describe(call) + " from " + name_of(0) + " to " + name_of(1);
+    return numbers_.size() < 2 ? describe(call) : describe(call) + " from " + name_of(0) + " to " + name_of(1);
   }
 
  private:

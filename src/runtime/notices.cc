@@ -12,7 +12,11 @@ void Notices::heard(const Notice& notice) {
     case Notice::Kind::left: left_[notice.peer].store(true, std::memory_order_release); break;
     case Notice::Kind::agreed:
     case Notice::Kind::differed: partings_.heard(notice); break;
-    case Notice::Kind::poisoned: poisoned_.try_emplace(notice.communicator, notice); [[fallthrough]];
+    case Notice::Kind::poisoned:
+      poisoned_.try_emplace(notice.communicator, notice);
+      for (JobMember* member : members_)
+        if (member->told_as() == notice.communicator) member->on_notice(notice);
+      break;
     case Notice::Kind::answer:
       for (JobMember* member : members_)
         if (member->id() == notice.communicator) member->on_notice(notice);
@@ -23,7 +27,7 @@ void Notices::heard(const Notice& notice) {
 void Notices::add(JobMember& member) {
   const std::lock_guard lock(mutex_);
   members_.push_back(&member);
-  if (const auto known = poisoned_.find(member.id()); known != poisoned_.end()) member.on_notice(known->second);
+  if (const auto known = poisoned_.find(member.told_as()); known != poisoned_.end()) member.on_notice(known->second);
   for (const auto& [peer, why] : lost_) member.lose(peer, why);
 }
 

@@ -18,6 +18,7 @@ ProgressThread::ProgressThread(Engine& engine)
           advance_until_one_is_over();
           let_go_of_those_over();
         }
+        if (deletes_itself_) delete this;
       }) {}
 
 ProgressThread::~ProgressThread() {
@@ -26,7 +27,16 @@ ProgressThread::~ProgressThread() {
     ends_ = true;
   }
   news_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ProgressThread::end(std::unique_ptr<ProgressThread> thread) {
+  if (thread == nullptr || std::this_thread::get_id() != thread->thread_.get_id()) return;  // the destructor does it
+  ProgressThread& self = *thread.release();
+  self.thread_.detach();
+  self.deletes_itself_ = true;
+  const std::lock_guard lock(self.mutex_);
+  self.ends_ = true;
 }
 
 void ProgressThread::drive(JobMember& owner, std::shared_ptr<Request> request, Tell tell) {
@@ -44,6 +54,12 @@ void ProgressThread::drain(const JobMember& owner) {
   if (std::this_thread::get_id() == thread_.get_id()) return;
   std::unique_lock lock(mutex_);
   news_.wait(lock, [&] { return std::ranges::find(owners_, &owner) == owners_.end(); });
+}
+
+bool ProgressThread::has_calls_of(const JobMember& owner) const {
+  if (std::this_thread::get_id() == thread_.get_id()) return false;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(owners_, &owner) != owners_.end();
 }
 
 // Waits for calls if it has none. False where there will be none.

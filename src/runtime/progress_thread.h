@@ -24,6 +24,8 @@ class ProgressThread {
 
   explicit ProgressThread(Engine& engine);
   ~ProgressThread();  // the calls given to it are over by then
+  // As the destructor, but may be called on this thread itself, which ends after it has let go of its last call.
+  static void end(std::unique_ptr<ProgressThread> thread);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
@@ -32,6 +34,7 @@ class ProgressThread {
   void drive(JobMember& owner, std::shared_ptr<Request> request, Tell tell = {});
   // Waits until it has let go of all calls of `owner`; on this thread itself, does not wait. Thread-safe.
   void drain(const JobMember& owner);
+  bool has_calls_of(const JobMember& owner) const;  // thread-safe; on this thread itself, false
 
  private:
   struct Driven {
@@ -47,11 +50,12 @@ class ProgressThread {
 
   Engine& engine_;
   std::vector<Driven> driven_;  // its own
-  std::mutex mutex_;            // taken inside the engine's lock; guards what follows
+  mutable std::mutex mutex_;    // taken inside the engine's lock; guards what follows
   std::condition_variable news_;
   std::vector<Driven> new_;
   std::vector<const JobMember*> owners_;  // one for each call that was given to it and not let go of
   bool ends_ = false;
+  bool deletes_itself_ = false;
   std::atomic<bool> has_new_{false};
   std::thread thread_;  // last
 };

@@ -24,7 +24,7 @@ class Group;
 struct Terms {
   void* stream = nullptr;                // a cudaStream_t
   std::chrono::milliseconds timeout{0};  // 0: the communicator's
-  std::uint16_t label = 0;               // of a transfer: the user's tag
+  std::uint64_t label = 0;               // Call::labelled: a user's tag, or a digest
   std::optional<Scalar> scalar{};        // of premul_sum
 };
 
@@ -54,7 +54,7 @@ class Request {
 
   const Plan* plan = nullptr;
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
-  std::uint16_t label = 0;
+  std::uint64_t label = 0;
   std::chrono::milliseconds timeout{0};
   RequestInput input;
   std::byte* output = nullptr;

@@ -31,7 +31,7 @@ Terms with_tag(const CallOptions& options) {
     throw Error(ErrorCode::invalid_argument,
                 "CallOptions::tag is " + std::to_string(options.tag) + " but should be from 0 to 65535");
   Terms terms = internal::terms_of(options);
-  terms.label = static_cast<std::uint16_t>(options.tag);
+  terms.label = static_cast<std::uint64_t>(options.tag);
   return terms;
 }
 

@@ -68,7 +68,8 @@ Call Call::unpack(const Tag& tag) {
   call.algorithm = static_cast<Algorithm>(field(word, 8, 8));
   call.flags = static_cast<std::uint8_t>(field(word, 8, 0));
   call.count = tag.word[1] >> 16;
-  call.root = static_cast<std::uint16_t>(field(tag.word[1], 16, 0));
+  if (call.flags == kFusedCalls) call.count &= kFusedCountMask;
+  call.root = call.flags == kFusedCalls ? std::uint16_t{0} : static_cast<std::uint16_t>(field(tag.word[1], 16, 0));
   return call;
 }
 

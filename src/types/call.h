@@ -1,6 +1,6 @@
 // A collective call packed into the 128 bits that travel with every message as its fingerprint. Nothing is hashed: two
-// tags are equal exactly when the calls are, but for the lengths of unequal rows, and a tag that arrives says what the
-// peer called.
+// tags are equal exactly when the calls are, but for the lengths of unequal rows and the counts of fused calls, and a
+// tag that arrives says what the peer called.
 //
 //   word 0: sequence 32 | collective 5 | dtype 5 | op 4 | order 2 | algorithm 8 | flags 8
 //   word 1: count 48 | root 16; of a transfer, which has no root, the user's tag
@@ -19,8 +19,10 @@ namespace tutti::internal {
 inline constexpr std::uint8_t kSplit = 1, kAllocate = 2;
 inline constexpr std::uint8_t kUnequalRows = 3;  // the rows have lengths of their own (CallSpec::rows)
 inline constexpr std::uint8_t kMakeOperator = 4;
-// It does several all-reduces of one group of calls; in the place of the root is a digest of them.
+// It does several all-reduces of one group of calls. Its count has 17 bits; a digest of theirs fills the rest of
+// word 1.
 inline constexpr std::uint8_t kFusedCalls = 5;
+inline constexpr std::uint64_t kFusedCountMask = (1 << 17) - 1;
 inline constexpr std::uint8_t kFirstCustomCall = 16;
 
 // What a caller asks for: the algorithm may still be open.
@@ -63,10 +65,13 @@ struct Call {
     tag.word[0] |= std::uint64_t{sequence} << 32;
     return tag;
   }
-  static Tag labelled(Tag tag, std::uint16_t label) {  // of a tag packed with root 0
+  // Of a tag packed with root 0: a transfer's, or one with kFusedCalls.
+  static Tag labelled(Tag tag, std::uint64_t label) {
     tag.word[1] |= label;
     return tag;
   }
+  // What of a digest fits beside the count of fused calls.
+  static std::uint64_t label_of_fused(std::uint64_t digest) { return digest & ~(kFusedCountMask << 16); }
   static Call unpack(const Tag& tag);
 };
 

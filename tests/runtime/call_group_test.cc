@@ -1,6 +1,7 @@
 // Groups of calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <future>
@@ -265,6 +266,73 @@ TEST_P(CallGroupsFail, AFailureReachesEveryCallOfTheGroup) {
   for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
+// What has no Work any more is waited for by group_end().
+TEST_P(CallGroups, WorksMayGoBeforeTheirGroupEnds) {
+  Communicator::run_threads(
+      2,
+      [&](Communicator& world) {
+        const std::size_t count = kBrief ? 50'000 : 500'000;
+        const int other = 1 - world.rank();
+        std::vector<std::int32_t> out(count, world.rank()), in(count, -1), self(count, -1), sums(20, 1);
+        {
+          const GroupScope group;
+          world.start_send(out.data(), count, DType::int32, other);
+          world.start_receive(in.data(), count, DType::int32, other);
+          world.start_send(out.data(), count, DType::int32, world.rank());
+          world.start_receive(self.data(), count, DType::int32, world.rank());
+          for (std::int32_t& sum : sums) world.start_all_reduce(&sum, &sum, 1, DType::int32, Op::sum);
+        }
+        EXPECT_EQ(in, std::vector<std::int32_t>(count, other));
+        EXPECT_EQ(self, out);
+        EXPECT_EQ(sums, std::vector<std::int32_t>(20, 2));
+      },
+      GetParam());
+}
+
+TEST_P(CallGroupsFail, AFailedCommunicatorHoldsUpNoOtherOfTheGroup) {
+  const auto thrown = outcomes_of(2, [&](Communicator& world) {
+    Communicator failed = world.split(0, 0);
+    if (world.rank() == 0) failed.abort("for this test");
+    while (!failed.failure()) std::this_thread::sleep_for(1ms);
+    std::int32_t in = 1, lost = -1, kept = -1, started = -1;
+    Work work;
+    group_start();
+    failed.all_reduce(&in, &lost, 1, DType::int32, Op::sum);
+    world.all_reduce(&in, &kept, 1, DType::int32, Op::sum);
+    work = world.start_broadcast(&in, &started, 1, DType::int32, 0);
+    EXPECT_EQ(code_of([&] { group_end(); }), ErrorCode::aborted);
+    work.wait();
+    EXPECT_EQ(lost, -1);
+    EXPECT_EQ(kept, 2);
+    EXPECT_EQ(started, 1);
+    world.finalize();
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
+TEST_P(CallGroupsFail, AnExceptionOfAnInnerBlockGivesUpTheOuterGroupToo) {
+  const auto thrown = outcomes_of(2, [&](Communicator& world) {
+    std::int32_t value = 1, sum = -1;
+    EXPECT_EQ(code_of([&] {
+                const GroupScope outer;
+                try {
+                  const GroupScope inner;
+                  world.all_reduce(&value, &sum, 1, DType::int32, Op::sum);
+                  throw std::runtime_error("the caller's own");
+                } catch (const std::runtime_error&) {
+                }
+                world.send(&value, 1, DType::int32, 1 - world.rank());
+                world.receive(&sum, 1, DType::int32, 1 - world.rank());
+              }),
+              ErrorCode::aborted);
+    EXPECT_EQ(sum, -1);
+    world.all_reduce(&value, &sum, 1, DType::int32, Op::sum);
+    EXPECT_EQ(sum, 2);
+    world.finalize();
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
 // As programs do that have several devices a process. The ranks join on threads of their own.
 TEST_P(CallGroupsFail, OneThreadDrivesSeveralRanks) {
   constexpr int kRanks = 3;
@@ -281,6 +349,18 @@ TEST_P(CallGroupsFail, OneThreadDrivesSeveralRanks) {
     }));
   std::vector<Communicator> ranks;
   for (auto& each : joining) ranks.push_back(each.get());
+  {  // The blocking call of one rank waits for the started ones of the others.
+    std::vector<std::vector<float>> values(kRanks, std::vector<float>(300'000, 1));
+    std::vector<Work> works;
+    group_start();
+    ranks[0].all_reduce(std::span<float>(values[0]), Op::sum);
+    for (int rank = 1; rank < kRanks; ++rank)
+      works.push_back(ranks[rank].start_all_reduce(values[rank].data(), values[rank].data(), values[rank].size(),
+                                                   DType::float32, Op::sum));
+    group_end();
+    EXPECT_EQ(values[0], std::vector<float>(300'000, kRanks));
+    while (!std::ranges::all_of(works, [](Work& work) { return work.test(); })) continue;
+  }
   for (const std::size_t count : {std::size_t{1}, std::size_t{100'000}}) {
     std::vector<std::vector<float>> in(kRanks, std::vector<float>(count, 1)), out(kRanks, std::vector<float>(count));
     group_start();

@@ -265,6 +265,24 @@ TEST_P(Progressing, ATimeoutThatIsNegativeIsRefused) {
   }));
 }
 
+// Then the job ends on the library's own thread.
+TEST_P(Progressing, TheLastThatKnowsAJobMayBeTheThread) {
+  for (int round = 0; round < (kBrief ? 3 : 20); ++round)
+    expect_none_threw(outcomes(2, settings(Progress::caller), [&](Communicator& world) {
+      std::vector<std::int32_t> in(1000, 1), out(1000);
+      std::atomic<int> told{0};
+      Work work;
+      {
+        Communicator leaves = std::move(world);
+        work = leaves.start_all_reduce(in.data(), out.data(), in.size(), DType::int32, Op::sum);
+      }
+      work.on_complete([&](const std::optional<Error>&) { ++told; });
+      work.wait();
+      work = Work();
+      EXPECT_TRUE(comes([&] { return told == 1; }));
+    }));
+}
+
 // Its started calls are over when a communicator is gone.
 TEST_P(Progressing, ACommunicatorWaitsForTheCallsOfTheThread) {
   expect_none_threw(outcomes(2, settings(), [&](Communicator& world) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -237,6 +238,29 @@ TEST_P(SendReceiveFails, AnAbortEndsAReceiveAndAReceiveThatFailsEndsCollectives)
     ASSERT_TRUE(thrown[rank]);
     EXPECT_EQ(thrown[rank]->code, ErrorCode::aborted) << thrown[rank]->what();
   }
+}
+
+TEST_P(SendReceiveFails, AWorkThatOutlivesItsCommunicatorHearsOfAnAbort) {
+  std::promise<void> gone;
+  const auto thrown = outcomes(2, over(GetParam()), [&](Communicator& world) {
+    std::int32_t value = 0;
+    Communicator part = world.split(0, world.rank());
+    if (world.rank() == 1) {
+      gone.get_future().wait_for(20s);
+      part.abort("for this test");
+      return;
+    }
+    Work work = part.start_receive(&value, 1, DType::int32, 1);
+    { const Communicator leaves = std::move(part); }
+    gone.set_value();
+    try {
+      work.wait();
+      ADD_FAILURE() << "the call ended well";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode::aborted) << error.what();
+    }
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
 TEST_P(SendReceiveFails, WrongArgumentsLeaveTheCommunicatorUsable) {
