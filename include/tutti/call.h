@@ -44,7 +44,7 @@ struct UnequalRows {
   std::span<const std::size_t> displacements;  ///< elements from the beginning of the buffer, by row; or empty
 };
 
-/// How a call is done. Every rank must pass the same values, except `stream`: the call checks them.
+/// How a call is done. Every rank must pass the same values, except `stream` and `timeout`: the call checks them.
 struct CallOptions {
   Algorithm algorithm = Algorithm::automatic;  ///< the algorithm of the call
   Order order = Order::canonical;              ///< the order in which inputs are combined

@@ -82,8 +82,9 @@ class Registration {
 ///
 /// **Shapes.** `count` counts elements; size() * count is below 2^48. Input and output are aligned to their element
 /// type. They do not overlap, or are in place as each call says. They may be null if count is 0. A buffer that a rank
-/// does not have in a call, as the call says, may be anything. All arguments but the buffers and the stream are the
-/// same on every rank, else Error{mismatch}.
+/// does not have in a call, as the call says, may be anything. All arguments are the same on
+/// every rank, else Error{mismatch}; but not the buffers, their rows, the stream, the timeout, and a premul_sum's
+/// scalar.
 ///
 /// **Blocking.** A collective without a stream blocks until it is done on this rank. It may return before it is done on
 /// other ranks; only barrier() says anything of these.
@@ -332,8 +333,9 @@ class Communicator {
   /// Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here). A
   /// rank that passes a negative color takes part, and gets a communicator of itself alone.
   ///
-  /// A rank has one channel for each communicator and peer that a call has talked to. Over shared memory it can have
-  /// 4096 channels at a time, and 32,000 in the life of the job. A call that needs more fails with Error{system}.
+  /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
+  /// it sends to and receives from. Over shared memory it can have 4096 channels at a time, and 32,000 in the life of
+  /// the job. A call that needs more fails with Error{system}.
   TUTTI_API Communicator split(int color, int key = 0);
 
   /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.

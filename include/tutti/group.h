@@ -17,8 +17,8 @@ namespace tutti {
 /// ranks that one thread has joined; such a thread must make every blocking call in a group.
 ///
 /// Until the group ends, buffers and communicators must live and stay untouched. No call of the group may read what
-/// another one of it writes. Started calls may be started in a group, but asked after only behind its end.
-/// Communicator::split() and allocate() are refused in a group.
+/// another one of it writes. Started calls may be started in a group, but asked after only behind its end; group_end()
+/// waits for one whose Work is gone by then. Communicator::split(), allocate() and make_operator() are refused.
 ///
 /// All-reduces of one type and operator that follow each other on a communicator, of at most 8 KiB each, are done in
 /// one pass of up to 64 KiB, with the bits that they have alone; but not with Order::any or an algorithm of the
@@ -32,7 +32,9 @@ TUTTI_API void group_start();
 /// started or have a stream.
 ///
 /// Errors: if an argument of a call is wrong, throws, and no call of the group is made. Else throws the first error of
-/// a call, after all calls that block are over. Throws Error{invalid_argument} without group_start() on this thread.
+/// a call, after all calls that block are over; a call that cannot begin holds up no other one. Throws Error{aborted}
+/// if an exception has ended a GroupScope within the group: then no call is made. Throws Error{invalid_argument}
+/// without group_start() on this thread.
 TUTTI_API void group_end();
 
 /// A group of calls as long as the object lives: for a block of code. Not movable; in one thread.

@@ -21,7 +21,6 @@ tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* don
   constexpr char kHere[] = "tutti_work_wait_for";
   return guarded([&] {
     int& to = there(kHere, done, "done");
-    to = 0;
     to = there(kHere, work, "work").work.wait_for(std::chrono::milliseconds(limit_ms)) ? 1 : 0;
   });
 }
