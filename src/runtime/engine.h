@@ -47,7 +47,7 @@ class Engine {
 
    private:
     friend class Engine;
-    void take() {
+    [[gnu::always_inline]] void take() {
       if (engine_.wanting_.load(std::memory_order_relaxed) != 0 || !lock_.try_lock()) queue();
     }
     void queue();

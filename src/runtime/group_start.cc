@@ -63,9 +63,9 @@ void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec,
 
 // A call on a stream that nobody drives is driven here.
 void Group::settle(Request& request, const Terms& terms) {
-  Engine::Lock lock(job_->engine());
   const bool ahead = job_->goes_ahead() && request.staged != nullptr;
-  if (!request.refused && (ahead || terms.stream == nullptr)) return;
+  if (!request.refused && (ahead || terms.stream == nullptr)) return;  // the usual case, without the engine's lock
+  Engine::Lock lock(job_->engine());
   finish(request, lock);
   // CUDA has refused a part of the call, so its caller gets an error, even if the rest ended well.
   if (request.refused && !request.error) request.error = error_for(&request);
