@@ -30,10 +30,39 @@ TEST(Call, PackedAndUnpackedIsTheSame) {
   std::mt19937 random(1);
   for (int i = 0; i < 1000; ++i) {
     const auto below = [&](unsigned n) { return random() % n; };
-    expect_round_trip({static_cast<std::uint32_t>(random()), static_cast<Collective>(below(5)),
-                       static_cast<DType>(below(13)), static_cast<Op>(below(8)), static_cast<Order>(below(2)),
-                       static_cast<Algorithm>(below(256)), static_cast<std::uint8_t>(below(256)),
-                       std::uint64_t{random()} << below(16), static_cast<std::uint16_t>(below(65536))});
+    Call call{static_cast<std::uint32_t>(random()),
+              static_cast<Collective>(below(5)),
+              static_cast<DType>(below(13)),
+              static_cast<Op>(below(8)),
+              static_cast<Order>(below(2)),
+              static_cast<Algorithm>(below(256)),
+              static_cast<std::uint8_t>(below(256)),
+              std::uint64_t{random()} << below(16),
+              static_cast<std::uint16_t>(below(65536))};
+    if (call.flags == kFusedCalls) {  // what is left of the word is a digest's
+      call.count &= kFusedCountMask;
+      call.root = 0;
+    }
+    expect_round_trip(call);
+  }
+}
+
+// Whatever the digest is, and two of them make two tags.
+TEST(Call, OfFusedCallsTheCountStandsBesideADigest) {
+  for (const std::uint64_t count : {std::uint64_t{2}, std::uint64_t{65536}}) {
+    const Call call{.sequence = 3, .collective = Collective::all_reduce, .flags = kFusedCalls, .count = count};
+    const auto labelled = [&](std::uint64_t digest) {
+      return Call::labelled(call.pack(), Call::label_of_fused(digest));
+    };
+    for (const std::uint64_t digest : {std::uint64_t{0}, std::uint64_t{0xffffffffffffffff}, std::uint64_t{1} << 40}) {
+      const Call back = Call::unpack(labelled(digest));
+      EXPECT_EQ(back.count, count);
+      EXPECT_EQ(back.root, 0);
+      EXPECT_EQ(describe(back),
+                "all_reduce #3 (uint8 x " + std::to_string(count) + ", sum, several calls of one group)")
+          << digest;
+    }
+    for (const int bit : {0, 15, 33, 63}) EXPECT_NE(labelled(0), labelled(std::uint64_t{1} << bit)) << bit;
   }
 }
 
