@@ -17,8 +17,9 @@ namespace tutti {
 /// ranks that one thread has joined; such a thread must make every blocking call in a group.
 ///
 /// Until the group ends, buffers and communicators must live and stay untouched. No call of the group may read what
-/// another one of it writes. Started calls may be started in a group, but asked after only behind its end; group_end()
-/// waits for one whose Work is gone by then. Communicator::split(), allocate() and make_operator() are refused.
+/// another one of it writes. A call may be started in a group. Its Work can be tested and waited for once the group has
+/// ended; group_end() itself waits if that Work is gone by then. Communicator::split(), allocate() and make_operator()
+/// are refused.
 ///
 /// All-reduces of one type and operator that follow each other on a communicator, of at most 8 KiB each, are done in
 /// one pass of up to 64 KiB, with the bits that they have alone; but not with Order::any or an algorithm of the

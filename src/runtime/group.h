@@ -74,7 +74,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void wait_among_others(Request& request);
   // Once the request is over, the job's thread calls `tell`.
   void tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell);
-  // For the calls that name no timeout of their own. Under no lock.
+  // For the calls that name no timeout of their own. The caller does not hold the engine's lock.
   void set_timeout(std::chrono::milliseconds timeout);
 
   // The caller's own operators: of calls that name the same number, each rank's own function.
