@@ -104,7 +104,8 @@ struct Shared {
         if (slice <= tutti::internal::shm::kInlineBytes || (symmetric && slice > tutti::internal::shm::kFragmentBytes))
           continue;
         rings.insert({rank, step.peer});
-        exact = exact && !symmetric;
+        exact =
+            exact && !symmetric && slice < tutti::internal::shm::kReadFromBytes;  // longer ones may be read by the peer
       }
       std::size_t& scratch = scratch_bytes[rank];
       scratch = std::max(scratch, round_up(schedule.scratch_rows * round_up(slice, kRowGrain), grain));
@@ -154,7 +155,9 @@ int measure(int ranks, const std::string& transport) {
     };
     // Large messages may go from each to all, which takes gigabytes of registered memory for 64 ranks on one host.
     const std::span stages = std::span(kStages).first(of_verbs && ranks > kMaxMeshed ? 2 : std::size(kStages));
-    for (const Stage& stage : stages) call(world, stage);  // what the job itself needs, once
+    // What the job itself needs, once: for these calls, and for what ranks tell each other when they split.
+    for (const Stage& stage : stages) call(world, stage);
+    static_cast<void>(world.split(0));
     look();
     const Usage before = look();
     for (int i = 0; i < communicators; ++i) made.push_back(world.split(0));

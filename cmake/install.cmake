@@ -1,5 +1,6 @@
 # What a user of the library gets, in three components: the shared library (runtime); the headers, the static library, and the
-# packages that find_package(tutti) and pkg-config find (development); the `tutti` program (tools).
+# packages that find_package(tutti) and pkg-config find (development); the `tutti` program (tools). A fourth one, where it is
+# built, is libtutti_nccl with all that belongs to it (nccl).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 # Debian's folder of libraries under every prefix, as GNUInstallDirs has it under /usr alone: CPack packs for /usr whatever the
@@ -22,6 +23,11 @@ foreach(library tutti tutti_shared)
   install(EXPORT ${library} FILE tutti-${kind}.cmake NAMESPACE tutti:: DESTINATION ${package_dir} COMPONENT development)
 endforeach()
 
+if(TARGET tutti_nccl AND TARGET tutti_shared)
+  install(TARGETS tutti_nccl EXPORT tutti_nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nccl)
+  install(EXPORT tutti_nccl FILE tutti-nccl.cmake NAMESPACE tutti:: DESTINATION ${package_dir} COMPONENT nccl)
+endif()
+
 # What a program that links libtutti.a needs besides; the shared library knows by itself what it needs.
 set(TUTTI_HAS_VERBS ${VERBS_FOUND})
 set(TUTTI_STATIC_NEEDS "-lfmt -lhwloc -lhwy -lcrypto")
@@ -41,3 +47,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tuttiConfig.cmake ${PROJECT_BINARY_DIR}/tutt
 file(RELATIVE_PATH TUTTI_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/tutti.pc.in ${PROJECT_BINARY_DIR}/tutti.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tutti.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+if(TARGET tutti_nccl AND TARGET tutti_shared)
+  configure_file(cmake/tutti-nccl.pc.in ${PROJECT_BINARY_DIR}/tutti-nccl.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tutti-nccl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT nccl)
+endif()

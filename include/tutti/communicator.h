@@ -124,7 +124,7 @@ class Communicator {
   TUTTI_API static Communicator join(const Settings& settings);
 
   /// Joins through the caller's own store, which must live until join() returns. Ignores settings.master_address and
-  /// settings.master_port. Otherwise as above.
+  /// settings.master_port. Otherwise as join() without one.
   TUTTI_API static Communicator join(const Settings& settings, Store& store);
 
   /// Runs a job whose ranks are threads of this process: body(communicator) on one thread for each rank [0, ranks).
@@ -152,10 +152,10 @@ class Communicator {
 
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
-  /// Not collective: it waits for no rank, only for an answer from the process of rank 0. Throws the communicator's
-  /// failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other calls. So if two ranks
-  /// made different calls, and no call has shown it, the one that leaves later throws. (If rank 0 has left the job,
-  /// that holds for communicators which some rank left before rank 0 did.)
+  /// Blocks for these calls, and for an answer from the process of rank 0. Not collective: it waits for no rank. Throws
+  /// the communicator's failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other
+  /// calls. So if two ranks made different calls, and no call has shown it, the one that leaves later throws. (If rank
+  /// 0 has left the job, that holds for communicators which some rank left before rank 0 did.)
   TUTTI_API void finalize();
 
   TUTTI_API int rank() const;  ///< the number of this rank here, [0, size())
@@ -330,8 +330,8 @@ class Communicator {
   }
   /// @}
 
-  /// Collective. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank here). A
-  /// rank that passes a negative color takes part, and gets a communicator of itself alone.
+  /// Collective, and blocks. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank
+  /// here). A rank that passes a negative color takes part, and gets a communicator of itself alone.
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
   /// it sends to and receives from. Over shared memory it can have 4096 channels at a time, and 32,000 in the life of
@@ -351,8 +351,8 @@ class Communicator {
   /// Error{unsupported} or Error{invalid_argument}, and is not made. Blocks.
   TUTTI_API Operator make_operator(const std::string& name, CombineFunction function);
 
-  /// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
-  /// result directly. Its start is aligned to 4096.
+  /// Collective, and blocks. Every rank asks for the same number of bytes. The peers of this host read and write
+  /// buffers in the result directly. Its start is aligned to 4096.
   ///
   /// If there is no space, every rank throws Error{system}, and the communicator stays usable. A rank has 64 GiB of
   /// shared memory in all, less what its calls need. Freed memory is used again only for a request of the same size.
@@ -372,8 +372,8 @@ class Communicator {
   TUTTI_API void abort(const std::string& reason);
 
   /// How long later calls here that name no timeout wait for a peer or a GPU that does not come to them; 0: as long as
-  /// Settings::timeout says. Not collective: ranks may differ. Also for the calls that have been started. Throws
-  /// Error{invalid_argument} for a negative one.
+  /// Settings::timeout says. Not collective: ranks may differ. Also for the calls that have been started. Does not
+  /// block. Throws Error{invalid_argument} for a negative one.
   TUTTI_API void set_timeout(std::chrono::milliseconds timeout);
 
   /// Why the next call here would throw; nothing if the communicator is well, or was moved from or finalized. Does not

@@ -52,7 +52,7 @@ class TUTTI_API Error : public std::runtime_error {
   Error& operator=(const Error&) = default;  ///< the same error
   Error& operator=(Error&&) = default;       ///< the same error
   // Not inline: so the library alone has the type, and a program catches what the library throws.
-  ~Error() override;
+  ~Error() override;  ///< frees the texts
 
   ErrorCode code;         ///< what went wrong
   int rank = -1;          ///< the rank that reports

@@ -71,7 +71,8 @@ struct Settings {
   LogSink log_sink;  ///< who takes the lines; none: stderr, where the library never waits for a reader
 
   /// Reads TUTTI_* and the variables of torchrun, Open MPI, MPICH/Hydra and Slurm. Without any of them: a job of one
-  /// rank. Throws Error{invalid_argument}, which names the variable and says what it should look like.
+  /// rank. Does not block. Thread-safe, as long as no other thread changes the environment. Throws
+  /// Error{invalid_argument}, which names the variable and says what it should look like; nothing has changed then.
   TUTTI_API static Settings from_env();
 };
 

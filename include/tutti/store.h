@@ -19,7 +19,11 @@ std::uint32_t count_join(Store& store, int rank);
 
 /// A key-value store that the caller implements: over a PyTorch Store, etcd, a file, …
 ///
-/// The library calls it only while Communicator::join() runs, from one thread at a time. Keys are short printable
+/// **Threads.** The library calls it only while Communicator::join() runs, from one thread at a time.
+///
+/// **Errors.** What it throws ends the join. It should be derived from std::exception.
+///
+/// Keys are short printable
 /// strings that begin with "tutti/"; values are bytes. If Settings::secret is empty, one of the values is the job's
 /// secret: who can read the store may join.
 ///
@@ -30,13 +34,12 @@ std::uint32_t count_join(Store& store, int rank);
 /// time.
 class TUTTI_API Store {
  public:
-  virtual ~Store();
+  virtual ~Store();  ///< no join() may use the store any more
 
-  /// Makes `value` visible under `key` to every rank. The library sets a key once. What it throws ends the join.
+  /// Makes `value` visible under `key` to every rank. The library sets a key once. May block, but not for another rank.
   virtual void set(const std::string& key, const std::string& value) = 0;
 
-  /// Blocks until `key` is set, and returns its value. If `timeout` passes first, throws something derived from
-  /// std::exception.
+  /// Blocks until `key` is set, and returns its value. If `timeout` passes first, throws.
   virtual std::string get(const std::string& key, std::chrono::milliseconds timeout) = 0;
 
  private:

@@ -17,7 +17,8 @@
 /// using one that no call has made. A null handle, and a null pointer where a pointer is needed, is refused with
 /// TUTTI_INVALID_ARGUMENT. Freeing null does nothing.
 ///
-/// **The rest** is as tutti/communicator.h says it for the class Communicator, in these paragraphs: Threads, Shapes,
+/// **The rest** is, for a function that takes a communicator, as tutti/communicator.h says it for the class
+/// Communicator, in these paragraphs: Threads, Shapes,
 /// Blocking, Buffers after a call, Errors before the call, Errors during the call, Waiting, fork().
 #pragma once
 
@@ -46,7 +47,11 @@ TUTTI_API const char* tutti_last_error(tutti_comm_t comm);
 /// The code of the error that tutti_last_error(comm) tells.
 TUTTI_API tutti_error_code_t tutti_last_error_code(tutti_comm_t comm);
 
-/// *version = TUTTI_VERSION_NUMBER of the library that runs, which may be newer than the header.
+/// The rank that this error is about, or that told this rank: its number in the communicator of the call. -1: none.
+TUTTI_API int tutti_last_error_peer(tutti_comm_t comm);
+
+/// *version = TUTTI_VERSION_NUMBER of the library that runs, which may be newer than the header. Does not
+/// block. Thread-safe.
 TUTTI_API tutti_result_t tutti_get_version(int* version);
 /// @}
 
@@ -59,7 +64,7 @@ typedef struct tutti_unique_id {
   char bytes[128];  ///< for the library; it notices bytes that were damaged
 } tutti_unique_id;
 
-/// Makes a meeting place for one communicator. From then on this process listens there for the other ranks.
+/// *id = a new meeting place for one communicator. From then on this process listens there for the other ranks.
 ///
 /// **Rank 0 must join in the process that made the id**, or in a child that was forked from it after that: the place
 /// belongs to the process. Elsewhere rank 0 gets TUTTI_INVALID_USAGE. An id serves one communicator: a rank that joins
@@ -125,11 +130,18 @@ typedef struct tutti_config {
   { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL, -1 }
 
 /// Joins as `rank` of `nranks` where the id says; *comm is the communicator. All ranks pass the same id, and 0 <= rank
-/// < nranks. The variables of launchers, TUTTI_MASTER and TUTTI_SECRET are not looked at. Ranks may be threads of one
-/// process, if each joins on a thread of its own.
+/// < nranks. The variables of launchers, TUTTI_MASTER and TUTTI_SECRET are not looked at. Several ranks may be in one
+/// process: each joins on a thread of its own, or one thread joins them in a group.
 ///
 /// Blocks until all ranks have joined, at most a moment longer than the join timeout. If it fails, *comm is null. Every
 /// rank that has come is told what rank 0 finds wrong.
+///
+/// **In a group** (tutti_group_start()) it does not block. What is wrong with the arguments it says at once; the group
+/// then goes on without this join. The id and the config are copied. `comm` must stay valid until the group has ended;
+/// *comm is null until then. The outermost tutti_group_end() makes all joins of the group at once, each on a thread of
+/// its own, and the calls of the group after that. If one join fails, the group's error is the one that came first, no
+/// call of the group is made, and every *comm of the group stays null: what has joined leaves again. The id is used up
+/// then.
 TUTTI_API tutti_result_t tutti_comm_init_rank(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank);
 
 /// As tutti_comm_init_rank(). `config` may be null: nothing is set.
@@ -137,12 +149,16 @@ TUTTI_API tutti_result_t tutti_comm_init_rank_config(tutti_comm_t* comm, int nra
                                                      const tutti_config_t* config);
 
 /// Joins the job that the environment describes: started by `tutti run`, torchrun, mpirun or srun. Without any of them
-/// it is a job of one rank. Otherwise as tutti_comm_init_rank().
+/// it is a job of one rank. Otherwise as tutti_comm_init_rank(), in a group too.
 TUTTI_API tutti_result_t tutti_comm_init_env(tutti_comm_t* comm);
+
+/// As tutti_comm_init_env(). `config` may be null: nothing is set.
+TUTTI_API tutti_result_t tutti_comm_init_env_config(tutti_comm_t* comm, const tutti_config_t* config);
 
 /// A key-value store of the caller. Keys are short printable texts that begin with "tutti/". Values are at most 4096
 /// bytes. One of them is the job's secret: who can read the store may join. A function that returns anything but 0 has
-/// failed, and ends the join. They are called during tutti_comm_init_store() only, on its thread.
+/// failed, and ends the join. They are called during tutti_comm_init_store() only, on its thread; or, in a group,
+/// during tutti_group_end(), on a thread of the library.
 typedef struct tutti_store {
   void* user;  ///< is passed to the functions
   /// Makes value[0, bytes) visible under `key` to every rank.
@@ -153,7 +169,7 @@ typedef struct tutti_store {
 } tutti_store_t;
 
 /// Joins through the caller's store. Each join needs keys of its own: put another prefix before them for each. `config`
-/// may be null. Otherwise as tutti_comm_init_rank().
+/// may be null. Otherwise as tutti_comm_init_rank(), in a group too.
 TUTTI_API tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
                                                const tutti_config_t* config);
 /// @}
@@ -161,15 +177,17 @@ TUTTI_API tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, i
 /// @name Communicators
 /// @{
 
-/// Collective. Ranks that pass the same color, which is not negative, form a new communicator, ordered by (key, rank
-/// here). A rank that passes a negative color takes part, and *part is null for it. Blocks.
+/// Collective. Ranks that pass the same color, which is not negative, form a new communicator *part, ordered by (key,
+/// rank here). A rank that passes a negative color takes part, and *part is null for it. Blocks, but not in a group:
+/// there it is made with the joins, as tutti_comm_init_rank() says; those of one communicator one after the other.
 TUTTI_API tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part);
 
 /// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
 /// gets TUTTI_INVALID_USAGE.
 ///
-/// Not collective: it waits for no rank, only for an answer from the process of rank 0. Gives the communicator's
-/// failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left before had made other calls.
+/// Blocks for these calls, and for an answer from the process of rank 0. Not collective: it waits for no rank. Gives
+/// the communicator's failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left before had made other
+/// calls.
 TUTTI_API tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
 
 /// Frees the communicator. If it was not finalized, this rank leaves it now, and a mismatch is only logged. Blocks
@@ -186,31 +204,51 @@ TUTTI_API tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason)
 TUTTI_API tutti_result_t tutti_comm_get_async_error(tutti_comm_t comm, tutti_result_t* failure);
 
 /// How long later calls here wait for a peer or a GPU that does not come to them; 0: as long as tutti_config_t says.
-/// Not collective: ranks may differ. Also for the calls that have been started.
+/// Not collective: ranks may differ. Also for the calls that have been started. Does not block.
 TUTTI_API tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeout_ms);
 
-/// *count = how many ranks there are. Thread-safe.
+/// The algorithm of later collectives here, by a name that `tutti plan --list` prints: "ring". Null: the communicator's
+/// table chooses for each. The same on every rank, else the next call gives TUTTI_ERROR_MISMATCH. Does not block.
+/// TUTTI_ERROR_INVALID_ARGUMENT for a name that does not exist. A call whose collective has no algorithm of that name,
+/// or whose order or rows the algorithm cannot keep (as "bruck" those of different lengths), is refused with
+/// TUTTI_ERROR_INVALID_ARGUMENT, and is not made: a barrier too, if it has none of that name. Sends and receives have
+/// one algorithm. A communicator that is split off begins with the algorithm and the order of `comm`.
+TUTTI_API tutti_result_t tutti_comm_set_algorithm(tutti_comm_t comm, const char* algorithm);
+
+/// The order in which later calls here combine, one of enum tutti_order, in place of tutti_config_t::order. The same on
+/// every rank, else the next call gives TUTTI_ERROR_MISMATCH. Does not block. TUTTI_ERROR_INVALID_ARGUMENT for another
+/// number.
+TUTTI_API tutti_result_t tutti_comm_set_order(tutti_comm_t comm, int order);
+
+/// *algorithm = the name of the algorithm that the communicator's table chooses for such a call: of the collective by
+/// its name, "all_reduce", with `count` elements as the call counts them, and with rows of one length. The name lives
+/// for ever. Not collective. Does not block. TUTTI_ERROR_INVALID_ARGUMENT for what is no collective or no type.
+TUTTI_API tutti_result_t tutti_comm_choose(tutti_comm_t comm, const char* collective, size_t count, tutti_dtype_t dtype,
+                                           const char** algorithm);
+
+/// *count = how many ranks there are. Does not block. Thread-safe.
 TUTTI_API tutti_result_t tutti_comm_count(tutti_comm_t comm, int* count);
-/// *rank = the number of this rank here, [0, count). Thread-safe.
+/// *rank = the number of this rank here, [0, count). Does not block. Thread-safe.
 TUTTI_API tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank);
 
-/// Registers data[0, bytes) with the RDMA device, for all communicators of the job: large messages there are then sent
-/// and received without a copy. Not collective. The memory must stay until tutti_comm_deregister(). If this rank uses
-/// no RDMA, nothing happens. Blocks for about a second for each GiB. If the device or the memlock limit refuses, it
-/// gives TUTTI_SYSTEM_ERROR, and the communicator stays usable.
+/// Registers data[0, bytes) with the RDMA device, for all communicators of the job, until *registration is ended: large
+/// messages there are then sent and received without a copy. Not collective. The memory must stay until
+/// tutti_comm_deregister(). If this rank uses no RDMA, nothing happens. Blocks for about a second for each GiB. If the
+/// device or the memlock limit refuses, it gives TUTTI_SYSTEM_ERROR, and the communicator stays usable.
 TUTTI_API tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes,
                                              tutti_registration_t* registration);
-/// Ends a registration. `comm` may be null, as it may be gone already.
+/// Ends a registration. `comm` may be null, as it may be gone already. Does not block.
 TUTTI_API tutti_result_t tutti_comm_deregister(tutti_comm_t comm, tutti_registration_t registration);
 
-/// Collective: every rank asks for the same number of bytes. The peers of this host read and write buffers in the
-/// memory directly. If there is no space, every rank gets TUTTI_SYSTEM_ERROR, and the communicator stays usable.
+/// *memory = new memory of `bytes` bytes. Collective, and blocks: every rank asks for the same number. The peers of
+/// this host read and write buffers in the memory directly. If there is no space, every rank gets TUTTI_SYSTEM_ERROR,
+/// and the communicator stays usable.
 TUTTI_API tutti_result_t tutti_memory_allocate(tutti_comm_t comm, size_t bytes, tutti_memory_t* memory);
 /// The first byte, aligned to 4096. Null for null.
 TUTTI_API void* tutti_memory_data(tutti_memory_t memory);
 /// As many bytes as were asked for. 0 for null.
 TUTTI_API size_t tutti_memory_bytes(tutti_memory_t memory);
-/// Frees the memory. No call may still use it.
+/// Frees the memory. No call may still use it. Does not block.
 TUTTI_API tutti_result_t tutti_memory_free(tutti_memory_t memory);
 /// @}
 
@@ -286,6 +324,16 @@ TUTTI_API tutti_result_t tutti_gather(const void* sendbuff, void* recvbuff, size
 TUTTI_API tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                        int root, tutti_comm_t comm, void* stream);
 
+/// recvbuff[0, count) on rank r = the reduction over the ranks [0, r + 1) of sendbuff[0, count). TUTTI_AVG divides by
+/// r + 1. In place: recvbuff == sendbuff.
+TUTTI_API tutti_result_t tutti_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                    tutti_op_t op, tutti_comm_t comm, void* stream);
+
+/// recvbuff[0, count) on rank r > 0 = the reduction over the ranks [0, r) of sendbuff[0, count). TUTTI_AVG divides by
+/// r. The recvbuff of rank 0 is not looked at. In place: recvbuff == sendbuff; rank 0 then keeps its input.
+TUTTI_API tutti_result_t tutti_exclusive_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                              tutti_op_t op, tutti_comm_t comm, void* stream);
+
 /// recvbuff[s * count, (s + 1) * count) on rank r = sendbuff[r * count, (r + 1) * count) of rank s, for every s. Both
 /// hold count of ranks * count elements. In place: recvbuff == sendbuff; the call then copies the input first.
 TUTTI_API tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
@@ -296,13 +344,12 @@ TUTTI_API tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream);
 /// @}
 
 /// @name Rows of different lengths
+/// As the calls of the same names, but each row of a buffer has a length of its own: counts[r] elements at displs[r]
+/// elements from the beginning of the buffer, for every rank r. `displs` may be null: each row then begins where the
+/// one before it ends. Rows of a recvbuff do not overlap. The arrays are read before the call returns, a started one
+/// too. If two ranks say different lengths of one row, both calls fail with TUTTI_ERROR_MISMATCH.
 /// @{
 
-/// As the calls of the same names, but each row of a buffer has a length of its own: `counts[r]` elements at
-/// `displs[r]` elements from the beginning of the buffer, for every rank r. `displs` may be null: each row then begins
-/// where the one before it ends. Rows of a recvbuff do not overlap. The arrays are read before the call returns, a
-/// started one too. If two ranks say different lengths of one row, both calls fail with TUTTI_ERROR_MISMATCH.
-///
 /// Row r of recvbuff on every rank = sendbuff[0, recvcounts[r]) of rank r; the same counts on every rank. In place:
 /// sendbuff == recvbuff + displs[rank].
 TUTTI_API tutti_result_t tutti_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
@@ -358,6 +405,11 @@ TUTTI_API tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff
                                             int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
 TUTTI_API tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                              int root, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                          tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work);
+TUTTI_API tutti_result_t tutti_start_exclusive_scan(const void* sendbuff, void* recvbuff, size_t count,
+                                                    tutti_dtype_t dtype, tutti_op_t op, tutti_comm_t comm, void* stream,
+                                                    tutti_work_t* work);
 TUTTI_API tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                                 tutti_comm_t comm, void* stream, tutti_work_t* work);
 TUTTI_API tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
@@ -392,17 +444,19 @@ TUTTI_API tutti_result_t tutti_send(const void* sendbuff, size_t count, tutti_dt
 /// recvbuff[0, count) = what rank `peer` has sent.
 TUTTI_API tutti_result_t tutti_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, tutti_comm_t comm,
                                     void* stream);
-/// The same; these return at once. `tag` is from 0 to 65535, and must be the same of both; tutti_send() and
-/// tutti_recv() have 0. It is checked, and selects nothing.
+/// As tutti_send(); it returns at once, and *work is the call. `tag` is from 0 to 65535, and must be the same of both
+/// ranks; tutti_send() and tutti_recv() have 0. It is checked, and selects nothing.
 TUTTI_API tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
                                           tutti_comm_t comm, void* stream, tutti_work_t* work);
+/// As tutti_recv(); otherwise as tutti_start_send().
 TUTTI_API tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
                                           tutti_comm_t comm, void* stream, tutti_work_t* work);
 
 /// Opens a group of calls, and ends it. The calls that this thread makes in between begin together at the outermost
 /// tutti_group_end(), which blocks until those are over that block, and gives the first error: of an argument, then
 /// none of them is made; else of a call. Sends and receives of a group cannot deadlock. A rank may send to itself
-/// there. tutti::group_start() in tutti/communicator.h says the rest.
+/// there. Joins and splits of a group come before its calls (tutti_comm_init_rank()). tutti_memory_allocate() and
+/// tutti_op_create_custom() are refused in a group. tutti::group_start() in tutti/group.h says the rest.
 TUTTI_API tutti_result_t tutti_group_start(void);
 TUTTI_API tutti_result_t tutti_group_end(void);
 /// @}
@@ -410,7 +464,7 @@ TUTTI_API tutti_result_t tutti_group_end(void);
 /// @name Works
 /// @{
 
-/// Advances what can advance without blocking. *done = 1 once the call is complete, else 0. Gives the error of the
+/// Advances what can advance, and does not block. *done = 1 once the call is complete, else 0. Gives the error of the
 /// call.
 TUTTI_API tutti_result_t tutti_work_test(tutti_work_t work, int* done);
 /// Blocks until the call is complete. Gives the error of the call. Calling it again gives the same again.
@@ -424,7 +478,7 @@ TUTTI_API tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms
 typedef void (*tutti_complete_function)(void* user, tutti_result_t result, tutti_error_code_t code, const char* text);
 /// Has a thread of the library complete the call, as with TUTTI_PROGRESS_THREAD, and then call `tell`. The buffers are
 /// free then. May be called several times. `tell` may start calls. It must not block, nor finalize or destroy a
-/// communicator, nor free a work. tutti_comm_destroy() waits until `tell` has returned.
+/// communicator, nor free a work. tutti_comm_destroy() waits until `tell` has returned. This function does not block.
 TUTTI_API tutti_result_t tutti_work_on_complete(tutti_work_t work, tutti_complete_function tell, void* user);
 /// Frees the work. Blocks until the call is complete. An error that nobody was given is logged when the communicator is
 /// left.

@@ -9,11 +9,17 @@
 
 /// A communicator: an ordered group of ranks that make the same calls in the same order.
 typedef struct tutti_comm* tutti_comm_t;
-/// A started call. One thread at a time uses it; any thread of the process may.
+/// A started call.
+///
+/// **Threads.** One thread at a time uses it; any thread of the process may.
 typedef struct tutti_work* tutti_work_t;
 /// Memory that every rank of this host maps, so that peers read and write it directly.
+///
+/// **Threads.** It is made and freed as calls of its communicator are made: by one thread at a time.
 typedef struct tutti_memory* tutti_memory_t;
 /// Memory of the caller that the RDMA device knows.
+///
+/// **Threads.** It is made and ended as calls of its communicator are made: by one thread at a time.
 typedef struct tutti_registration* tutti_registration_t;
 /// @}
 

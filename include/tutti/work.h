@@ -17,7 +17,12 @@ struct AnyCall;
 class Request;
 }  // namespace internal
 
-/// A started call. Movable. One thread at a time uses it; any thread of the process may.
+/// A started call. Movable.
+///
+/// **Threads.** One thread at a time uses it; any thread of the process may.
+///
+/// **Errors.** Each of test(), wait() and wait_for() throws the Error of the call, and gives the same result again when
+/// it is called again.
 ///
 /// The call advances while a thread of this rank is inside a call of the job, test() and wait() included; with
 /// Progress::thread (Settings::progress) also while none is.
@@ -34,13 +39,13 @@ class Work {
   /// communicator is left, the error is logged then (Settings::log_sink).
   TUTTI_API ~Work();
 
-  /// Advances what can advance without blocking. True once the call is complete. Throws like wait().
+  /// Advances what can advance, and does not block. True once the call is complete.
   TUTTI_API bool test();
 
-  /// Blocks until the call is complete. Throws the Error of the call. Calling it again gives the same result again.
+  /// Blocks until the call is complete.
   TUTTI_API void wait();
 
-  /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete. Throws like wait().
+  /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete.
   /// That time has passed is no error: the call goes on.
   TUTTI_API bool wait_for(std::chrono::milliseconds limit);
 
@@ -49,7 +54,8 @@ class Work {
   ///
   /// `tell` must not throw. It may start calls. It must not block, and it must not end a communicator of the job:
   /// neither finalize() nor a destructor of the last Work or Communicator. The destructor of the communicator waits
-  /// until `tell` has returned. Throws Error{system} if there can be no thread.
+  /// until `tell` has returned. Does not block itself. Throws Error{system} if there can be no thread; the call goes
+  /// on.
   TUTTI_API void on_complete(std::function<void(const std::optional<Error>&)> tell);
 
  private:

@@ -32,6 +32,7 @@ Described tutti::internal::c_api::describe(const CCall& call, const tutti_comm& 
            .dtype = *dtype,
            .op = op->op,
            .order = comm.order,
+           .algorithm = comm.algorithm,
            .flags = op->number,
            .root = call.root,
            .count = call.count},
@@ -90,6 +91,14 @@ tutti_result_t tutti_scatter(const void* sendbuff, void* recvbuff, size_t count,
                              tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream);
 }
+tutti_result_t tutti_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
+                          tutti_comm_t comm, void* stream) {
+  return run(__func__, comm, {Collective::scan, sendbuff, recvbuff, count, dtype, op}, stream);
+}
+tutti_result_t tutti_exclusive_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                    tutti_op_t op, tutti_comm_t comm, void* stream) {
+  return run(__func__, comm, {Collective::exclusive_scan, sendbuff, recvbuff, count, dtype, op}, stream);
+}
 tutti_result_t tutti_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                 tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::all_to_all, sendbuff, recvbuff, count, dtype}, stream);
@@ -98,8 +107,7 @@ tutti_result_t tutti_barrier(tutti_comm_t comm, void* stream) {
   return run(__func__, comm, {Collective::barrier}, stream);
 }
 
-// --- started calls
-// ------------------------------------------------------------------------------------------------------
+// --- started calls --------------------------------------------------------------------------------------------------
 
 tutti_result_t tutti_start_all_reduce(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                       tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work) {
@@ -129,6 +137,14 @@ tutti_result_t tutti_start_gather(const void* sendbuff, void* recvbuff, size_t c
 tutti_result_t tutti_start_scatter(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, int root,
                                    tutti_comm_t comm, void* stream, tutti_work_t* work) {
   return start(__func__, comm, {Collective::scatter, sendbuff, recvbuff, count, dtype, TUTTI_SUM, root}, stream, work);
+}
+tutti_result_t tutti_start_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype, tutti_op_t op,
+                                tutti_comm_t comm, void* stream, tutti_work_t* work) {
+  return start(__func__, comm, {Collective::scan, sendbuff, recvbuff, count, dtype, op}, stream, work);
+}
+tutti_result_t tutti_start_exclusive_scan(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
+                                          tutti_op_t op, tutti_comm_t comm, void* stream, tutti_work_t* work) {
+  return start(__func__, comm, {Collective::exclusive_scan, sendbuff, recvbuff, count, dtype, op}, stream, work);
 }
 tutti_result_t tutti_start_all_to_all(const void* sendbuff, void* recvbuff, size_t count, tutti_dtype_t dtype,
                                       tutti_comm_t comm, void* stream, tutti_work_t* work) {

@@ -1,93 +1,14 @@
-// Joining, and what a communicator is asked besides its calls.
+// What a communicator is asked besides its calls.
 #include "tutti/communicator.h"
 
 #include <chrono>
-#include <string>
 
-#include "c/config.h"
 #include "c/handles.h"
-#include "c/unique_id.h"
-#include "control/env.h"
-#include "control/validate.h"
-#include "runtime/join_by_appointment.h"
-
-namespace {
 
 using namespace tutti;
 using namespace tutti::internal::c_api;
 
-tutti_comm_t make(Communicator world, Order order) {
-  const int rank = world.rank(), size = world.size();
-  return new tutti_comm{.world = std::move(world), .order = order, .rank = rank, .size = size};
-}
-
-// Sets *handle before anything can fail.
-template <class Handle>
-Handle& cleared(const char* function, Handle* handle, const char* what) {
-  Handle& to = there(function, handle, what);
-  to = nullptr;
-  return to;
-}
-
-}  // namespace
-
-// --- joining
-// ------------------------------------------------------------------------------------------------------------
-
-tutti_result_t tutti_get_unique_id(tutti_unique_id* id) {
-  return guarded([&] { there("tutti_get_unique_id", id, "id") = make_unique_id(internal::tuning_from_env()); });
-}
-
-tutti_result_t tutti_comm_init_rank(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank) {
-  return tutti_comm_init_rank_config(comm, nranks, id, rank, nullptr);
-}
-
-tutti_result_t tutti_comm_init_rank_config(tutti_comm_t* comm, int nranks, tutti_unique_id id, int rank,
-                                           const tutti_config_t* config) {
-  return guarded([&] {
-    tutti_comm_t& made = cleared("tutti_comm_init_rank", comm, "comm");
-    Config read = read_config("tutti_comm_init_rank", config);
-    read.settings.rank = rank;
-    read.settings.size = nranks;
-    internal::validate(read.settings);  // before the id is used up
-    internal::Appointment appointment = appointment_of(id, rank);
-    made = make(internal::JoinByAppointment::join(read.settings, std::move(appointment)), read.order);
-  });
-}
-
-tutti_result_t tutti_comm_init_env(tutti_comm_t* comm) {
-  return guarded([&] {
-    tutti_comm_t& made = cleared("tutti_comm_init_env", comm, "comm");
-    made = make(Communicator::from_env(), Order::canonical);
-  });
-}
-
-tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
-                                     const tutti_config_t* config) {
-  constexpr char kHere[] = "tutti_comm_init_store";
-  return guarded([&] {
-    tutti_comm_t& made = cleared(kHere, comm, "comm");
-    if (store.set == nullptr) refuse_null(kHere, "store.set");
-    if (store.get == nullptr) refuse_null(kHere, "store.get");
-    Config read = read_config(kHere, config);
-    read.settings.rank = rank;
-    read.settings.size = nranks;
-    CallbackStore callbacks(store);
-    made = make(Communicator::join(read.settings, callbacks), read.order);
-  });
-}
-
-// --- a communicator's life
-// ----------------------------------------------------------------------------------------------
-
-tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part) {
-  return guarded([&] {
-    tutti_comm_t& made = cleared("tutti_comm_split", part, "part");
-    tutti_comm& whole = in_use("tutti_comm_split", comm);
-    Communicator split = whole.world.split(color, key);
-    if (color >= 0) made = make(std::move(split), whole.order);
-  });
-}
+// --- a communicator's life ------------------------------------------------------------------------------------------
 
 tutti_result_t tutti_comm_finalize(tutti_comm_t comm) {
   return guarded([&] {
@@ -134,8 +55,7 @@ tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank) {
   });
 }
 
-// --- memory
-// -------------------------------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------------------------
 
 tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes, tutti_registration_t* registration) {
   return guarded([&] {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "control/env.h"
 #include "tutti/error.h"
 
 namespace tutti::internal::c_api {
@@ -36,8 +35,8 @@ void set_ports(const std::string& name, Settings& settings, const tutti_config_t
 
 }  // namespace
 
-Config read_config(const char* function, const tutti_config_t* config) {
-  Config read{.settings = tuning_from_env()};
+Config read_config(const char* function, const tutti_config_t* config, const Settings& others) {
+  Config read{.settings = others};
   if (config == nullptr) return read;
   const std::string name = std::string(function) + ": config.";
   if (config->size != sizeof *config)

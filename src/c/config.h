@@ -15,8 +15,8 @@ struct Config {
   Order order = Order::canonical;
 };
 
-// What `config` sets, else what the environment says. Null: nothing is set. `function` is named in errors.
-Config read_config(const char* function, const tutti_config_t* config);
+// What `config` sets, else what `others` says. Null: nothing is set. `function` is named in errors.
+Config read_config(const char* function, const tutti_config_t* config, const Settings& others);
 
 // The caller's functions. They must not throw.
 class CallbackStore final : public Store {

@@ -11,7 +11,8 @@
 
 struct tutti_comm {
   tutti::Communicator world;
-  tutti::Order order = tutti::Order::canonical;  // of all its calls
+  tutti::Order order = tutti::Order::canonical;              // of all its calls
+  tutti::Algorithm algorithm = tutti::Algorithm::automatic;  // of its collectives
   int rank = 0, size = 1;
   bool is_over = false;                                        // finalized
   std::vector<std::optional<tutti::Operator>> operators = {};  // made for it, by number; nothing: destroyed
@@ -46,6 +47,14 @@ T& there(const char* function, T* pointer, const char* what) {
   return *pointer;
 }
 
+// Sets *handle before anything can fail.
+template <class Handle>
+Handle& cleared(const char* function, Handle* handle, const char* what) {
+  Handle& to = there(function, handle, what);
+  to = nullptr;
+  return to;
+}
+
 // No exception crosses into C.
 template <class Body>
 tutti_result_t guarded(const Body& body) noexcept {
@@ -59,6 +68,7 @@ tutti_result_t guarded(const Body& body) noexcept {
 
 // The numbers of tutti/tutti.h. Null: it is none. Operators that were made are those of a communicator.
 const DType* dtype_of_number(tutti_dtype_t number);
+DType known_dtype(const char* function, tutti_dtype_t number);  // or Error{invalid_argument}
 std::optional<Operator> operator_of_number(const tutti_comm& comm, tutti_op_t number);
 
 // NCCL's numbers. static_cast<Enum> of a number that is none of them gives no enumerator.

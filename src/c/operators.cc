@@ -3,6 +3,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <string>
 
 #include "c/handles.h"
 
@@ -54,6 +55,14 @@ tutti_op_t keep(tutti_comm& comm, const Operator& made) {
 
 const DType* dtype_of_number(tutti_dtype_t number) { return find(kDTypes, kOwnDTypes, TUTTI_BOOL, number); }
 
+DType known_dtype(const char* function, tutti_dtype_t number) {
+  const DType* const known = dtype_of_number(number);
+  if (known == nullptr)
+    refuse(ErrorCode::invalid_argument,
+           std::string(function) + ": dtype is " + std::to_string(number) + " but should be one of enum tutti_dtype");
+  return *known;
+}
+
 std::optional<Operator> operator_of_number(const tutti_comm& comm, tutti_op_t number) {
   if (const Op* const op = find(kOps, kOwnOps, TUTTI_BAND, number)) return Operator(*op);
   const auto made = static_cast<std::size_t>(static_cast<unsigned>(number) - static_cast<unsigned>(kFirstMade));
@@ -70,16 +79,13 @@ tutti_result_t tutti_op_create_premul_sum(tutti_op_t* op, const void* scalar, tu
     tutti_op_t& made = api::there("tutti_op_create_premul_sum", op, "op");
     tutti_comm& on = api::in_use("tutti_op_create_premul_sum", comm);
     const auto& value = api::there("tutti_op_create_premul_sum", static_cast<const char*>(scalar), "scalar");
-    const tutti::DType* const type = api::dtype_of_number(dtype);
-    if (type == nullptr)
-      api::refuse(tutti::ErrorCode::invalid_argument, "tutti_op_create_premul_sum: dtype is " + std::to_string(dtype) +
-                                                          " but should be one of enum tutti_dtype");
+    const tutti::DType type = api::known_dtype("tutti_op_create_premul_sum", dtype);
     if (residence != TUTTI_SCALAR_HOST_IMMEDIATE)
       api::refuse(tutti::ErrorCode::unsupported,
                   "tutti_op_create_premul_sum: the scalar must be in host memory (TUTTI_SCALAR_HOST_IMMEDIATE)");
     tutti::Operator premul(tutti::Op::premul_sum);
-    premul.scalar = tutti::Scalar{*type, 0};
-    std::memcpy(&premul.scalar->bits, &value, tutti::size_of(*type));
+    premul.scalar = tutti::Scalar{type, 0};
+    std::memcpy(&premul.scalar->bits, &value, tutti::size_of(type));
     made = api::keep(on, premul);
   });
 }

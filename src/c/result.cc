@@ -11,10 +11,12 @@ namespace {
 // Never allocated, so that it can be written when there is no memory left.
 struct LastError {
   tutti_error_code_t code = TUTTI_ERROR_NONE;
+  int peer = -1;
   char text[2048] = "";
 
-  void set(tutti_error_code_t what, const char* words) noexcept {
+  void set(tutti_error_code_t what, const char* words, int about_peer = -1) noexcept {
     code = what;
+    peer = about_peer;
     const std::size_t bytes = std::min(std::strlen(words), sizeof text - 1);
     std::memcpy(text, words, bytes);
     text[bytes] = '\0';
@@ -30,10 +32,10 @@ const LastError& error_about(tutti_comm_t comm) noexcept {
   try {
     const auto failure = comm->world.failure();
     if (!failure) return last_error;
-    of_communicator.set(number_of(failure->code), failure->what());
+    of_communicator.set(number_of(failure->code), failure->what(), failure->peer);
     return of_communicator;
   } catch (const Error& error) {  // in a forked child
-    of_communicator.set(number_of(error.code), error.what());
+    of_communicator.set(number_of(error.code), error.what(), error.peer);
     return of_communicator;
   } catch (...) {
     return last_error;
@@ -75,7 +77,7 @@ tutti_result_t note_exception() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    last_error.set(number_of(error.code), error.what());
+    last_error.set(number_of(error.code), error.what(), error.peer);
     return result_of(error.code);
   } catch (const std::bad_alloc&) {
     last_error.set(TUTTI_ERROR_SYSTEM, "there is no memory left");
@@ -118,6 +120,7 @@ const char* tutti_result_text(tutti_result_t result) {
 
 const char* tutti_last_error(tutti_comm_t comm) { return api::error_about(comm).text; }
 tutti_error_code_t tutti_last_error_code(tutti_comm_t comm) { return api::error_about(comm).code; }
+int tutti_last_error_peer(tutti_comm_t comm) { return api::error_about(comm).peer; }
 
 tutti_result_t tutti_get_version(int* version) {
   return api::guarded([&] { api::there("tutti_get_version", version, "version") = TUTTI_VERSION_NUMBER; });

@@ -23,7 +23,7 @@ template <class Make>
 tutti_result_t run(const char* function, tutti_comm_t comm, const CCall& call, void* stream, const Make& make) {
   return guarded([&] {
     tutti_comm& on = in_use(function, comm);
-    make(on, describe(call, on).spec, CallOptions{.order = on.order, .stream = stream});
+    make(on, describe(call, on).spec, CallOptions{.algorithm = on.algorithm, .order = on.order, .stream = stream});
   });
 }
 
@@ -35,7 +35,8 @@ tutti_result_t start(const char* function, tutti_comm_t comm, const CCall& call,
     made = nullptr;
     tutti_comm& on = in_use(function, comm);
     auto started = std::make_unique<tutti_work>();  // first: a call that was made must have an owner
-    started->work = make(on, describe(call, on).spec, CallOptions{.order = on.order, .stream = stream});
+    started->work =
+        make(on, describe(call, on).spec, CallOptions{.algorithm = on.algorithm, .order = on.order, .stream = stream});
     made = started.release();
   });
 }
@@ -82,8 +83,7 @@ tutti_result_t tutti_all_to_all_v(const void* sendbuff, const size_t* sendcounts
              });
 }
 
-// --- started calls
-// ------------------------------------------------------------------------------------------------------
+// --- started calls --------------------------------------------------------------------------------------------------
 
 tutti_result_t tutti_start_all_gather_v(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
                                         const size_t* displs, tutti_dtype_t dtype, tutti_comm_t comm, void* stream,

@@ -9,14 +9,6 @@ namespace {
 using namespace tutti;
 using namespace tutti::internal::c_api;
 
-DType type_of(const char* function, tutti_dtype_t dtype) {
-  const DType* const known = dtype_of_number(dtype);
-  if (known == nullptr)
-    refuse(ErrorCode::invalid_argument,
-           std::string(function) + ": dtype is " + std::to_string(dtype) + " but should be one of enum tutti_dtype");
-  return *known;
-}
-
 template <class Start>
 tutti_result_t start(const char* function, tutti_comm_t comm, tutti_work_t* work, const Start& body) {
   return guarded([&] {
@@ -35,7 +27,7 @@ tutti_result_t tutti_send(const void* sendbuff, size_t count, tutti_dtype_t dtyp
                           void* stream) {
   return guarded([&] {
     tutti_comm& on = in_use("tutti_send", comm);
-    on.world.send(sendbuff, count, type_of("tutti_send", dtype), peer, {.order = on.order, .stream = stream});
+    on.world.send(sendbuff, count, known_dtype("tutti_send", dtype), peer, {.order = on.order, .stream = stream});
   });
 }
 
@@ -43,7 +35,7 @@ tutti_result_t tutti_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int
                           void* stream) {
   return guarded([&] {
     tutti_comm& on = in_use("tutti_recv", comm);
-    on.world.receive(recvbuff, count, type_of("tutti_recv", dtype), peer, {.order = on.order, .stream = stream});
+    on.world.receive(recvbuff, count, known_dtype("tutti_recv", dtype), peer, {.order = on.order, .stream = stream});
   });
 }
 
@@ -51,7 +43,7 @@ tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tutti_dtype_
                                 tutti_comm_t comm, void* stream, tutti_work_t* work) {
   constexpr char kHere[] = "tutti_start_send";
   return start(kHere, comm, work, [&](tutti_comm& on) {
-    return on.world.start_send(sendbuff, count, type_of(kHere, dtype), peer,
+    return on.world.start_send(sendbuff, count, known_dtype(kHere, dtype), peer,
                                {.order = on.order, .stream = stream, .tag = tag});
   });
 }
@@ -60,7 +52,7 @@ tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtyp
                                 void* stream, tutti_work_t* work) {
   constexpr char kHere[] = "tutti_start_recv";
   return start(kHere, comm, work, [&](tutti_comm& on) {
-    return on.world.start_receive(recvbuff, count, type_of(kHere, dtype), peer,
+    return on.world.start_receive(recvbuff, count, known_dtype(kHere, dtype), peer,
                                   {.order = on.order, .stream = stream, .tag = tag});
   });
 }

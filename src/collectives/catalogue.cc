@@ -6,6 +6,7 @@
 #include "collectives/algorithms.h"
 #include "collectives/requirements.h"
 #include "schedule/apart.h"
+#include "tutti/error.h"
 #include "types/collective.h"
 
 namespace tutti::internal {
@@ -33,6 +34,12 @@ const AlgorithmEntry* find_algorithm(Collective collective, Algorithm algorithm)
     return entry.collective == collective && entry.algorithm == algorithm;
   });
   return found == catalogue().end() ? nullptr : &*found;
+}
+
+void require_unequal_rows(const AlgorithmEntry& entry) {
+  if (entry.joins_rows)
+    throw Error(ErrorCode::invalid_argument,
+                name_of(entry) + ": sends several rows in one message, so it takes rows of one length only");
 }
 
 std::string name_of(const AlgorithmEntry& entry) {

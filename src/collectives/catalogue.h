@@ -29,6 +29,9 @@ std::span<const AlgorithmEntry> catalogue();
 // nullptr where there is none.
 const AlgorithmEntry* find_algorithm(Collective collective, Algorithm algorithm);
 
+// Throws Error{invalid_argument} where the algorithm does not take rows of different lengths.
+void require_unequal_rows(const AlgorithmEntry& entry);
+
 std::string name_of(const AlgorithmEntry& entry);  // "broadcast chain"
 
 // All ranks' schedules. Throws as AlgorithmEntry::schedule does.

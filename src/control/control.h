@@ -44,7 +44,8 @@ struct Notice {
     poisoned,  // some rank failed communicator `communicator`: `error` says why, as it should be thrown here
     answer,    // the answer to probe(): what `peer` did at that sequence
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
-    differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them
+    differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
+               // transfers, and the communicator is no lane: `peer` has sent them to this rank, which made no such lane
   };
   Kind kind;
   int peer = -1;  // of the job (world rank)
@@ -65,6 +66,23 @@ struct CallAccount {
   std::uint64_t digest = 0;  // of all of them, in order
   Tag last{};                // the last of them; all zero if there was none
   friend bool operator==(const CallAccount&, const CallAccount&) = default;
+};
+
+// A rank has left a communicator. (Send and receive: each way between two ranks of a communicator is a communicator of
+// its own, a lane, which its ends make when they need it.)
+struct Farewell {
+  std::uint64_t communicator = 0;
+  std::int32_t rank = -1;  // of the job, as peer is; the control plane sets it
+  std::int32_t ranks = 0;  // that the communicator has
+  CallAccount account;
+  std::uint64_t whole = 0;  // of a lane: the communicator that it is part of
+  std::int32_t peer = -1;   // of a lane: the rank at the other end; -1: it is no lane
+  bool goes_on = false;     // calls of the rank's lanes are not over: it says farewell to these later
+  struct Departed {
+    std::int32_t rank = -1;
+    CallAccount account = {};
+  };
+  std::vector<Departed> done = {};  // what rank 0 hands on: the ranks that have left the communicator and its lanes
 };
 
 // What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
@@ -126,18 +144,19 @@ class Control {
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
   // Tells every other rank of the job that `communicator` has failed. Thread-safe.
   virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
-  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows unless the peer is gone. Once
-  // rank 0 has left, a Notice{lost} follows where the peer's process is gone.
-  // Thread-safe.
-  virtual void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) = 0;
+  // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows. A peer that has left `whole`,
+  // of which `communicator` is a lane, has left the lane too, even if it never made it. For a peer that has left the
+  // job, its farewell answers; no answer comes for one that is lost. Once rank 0 has left, only those are known that
+  // left before; of another peer a Notice{lost} follows where its process is gone. Thread-safe.
+  virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
   virtual void unpublish(std::uint64_t communicator) = 0;
-  // Says that this rank has left `communicator`, which has `ranks` ranks, and what it had called. A Notice{differed}
-  // follows if a rank that left before had made other calls, else a Notice{agreed}: so of two ranks that made different
-  // calls the one that leaves later hears of it. (Not if both leave after rank 0 has left the job, unless a rank left
-  // the communicator before that.) Thread-safe.
-  virtual void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) = 0;
+  // Says that this rank has left a communicator, after its lanes, and what it had called. A Notice{differed} follows if
+  // a rank that left before had made other calls, else a Notice{agreed}: so of two ranks that made different calls the
+  // one that leaves later hears of it. (Not if both leave after rank 0 has left the job, unless a rank left the
+  // communicator before that.) Thread-safe.
+  virtual void farewell(Farewell farewell) = 0;
 };
 
 }  // namespace tutti::internal

@@ -1,6 +1,7 @@
 // Whether all ranks have made the same calls, found out as they leave a communicator: each says what it had called, and
 // is compared with the first that left. Messages show most differences at once, since each carries its call. This finds
-// the others, in calls that nobody answers: broadcasts, say, of which every rank believes itself to be the root.
+// the others, in calls that nobody answers: broadcasts, say, of which every rank believes itself to be the root; or a
+// message that one rank sent, and that the other one never looked for.
 //
 // Of two ranks that differ the one that leaves later hears of it; nobody waits for anybody.
 #pragma once
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "control/message.h"
@@ -16,18 +18,32 @@ namespace tutti::internal {
 
 class Farewells {
  public:
-  // One more rank has left. The first that left the same communicator, if that one had made other calls.
-  std::optional<Farewell> compare(const Farewell& farewell);
+  // One more rank has left. A rank that left before, if it had made other calls: of the same communicator, or of a lane
+  // to the rank that leaves now, which this one never made.
+  std::optional<Farewell> compare(const Farewell& farewell) {
+    return farewell.peer < 0 ? compare_whole(farewell) : compare_lane(farewell);
+  }
+
+  // What the rank that is asked would answer, if it has left the communicator of the question, or that of which it is a
+  // lane.
+  std::optional<Notice> answer_to(const Probe& probe) const;
 
   // Of each communicator that not all ranks have left: the first that did.
   std::vector<Farewell> first() const;
 
  private:
   struct Entry {
-    Farewell first;
-    int left = 0;  // ranks
+    Farewell first;  // of it, `done` is kept
+    int left = 0;    // ranks
   };
+  std::optional<Farewell> compare_whole(const Farewell& farewell);
+  std::optional<Farewell> compare_lane(const Farewell& farewell);
+  std::optional<Farewell> take_lanes_to(int rank, std::uint64_t whole);
+  const CallAccount* account_of(int rank, std::uint64_t communicator) const;
+
   std::map<std::uint64_t, Entry> entries_;  // by communicator
+  // Lanes that one end has left: by the communicator that they are part of, the other end, and their own number.
+  std::map<std::tuple<std::uint64_t, int, std::uint64_t>, Farewell> lanes_;
 };
 
 }  // namespace tutti::internal

@@ -33,10 +33,10 @@ class Alone final : public Control {
   void connect(int, Path, std::uint64_t) override {}
   void on_notice(OnNotice) override {}
   void poison(std::uint64_t, ErrorCode, const std::string&) override {}
-  void probe(int, std::uint64_t, std::uint32_t) override {}
+  void probe(int, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
   void unpublish(std::uint64_t) override {}
-  void farewell(std::uint64_t, int, const CallAccount&) override {}
+  void farewell(Farewell) override {}
 
  private:
   std::vector<Member> members_ = std::vector<Member>(1);

@@ -106,10 +106,13 @@ void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.mess
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
 void fields(auto&, Of<Ping> auto&) {}
 void fields(auto&, Of<Goodbye> auto&) {}
-void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.sequence); }
+void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }
 void fields(auto& archive, Of<CallAccount> auto& a) { archive(a.calls, a.digest, a.last); }
-void fields(auto& archive, Of<Farewell> auto& f) { archive(f.communicator, f.rank, f.ranks, f.account); }
+void fields(auto& archive, Of<Farewell::Departed> auto& d) { archive(d.rank, d.account); }
+void fields(auto& archive, Of<Farewell> auto& f) {
+  archive(f.communicator, f.rank, f.ranks, f.account, f.whole, f.peer, f.goes_on, f.done);
+}
 
 template <class T>
 void Writer::put(const std::vector<T>& list) {

@@ -48,7 +48,7 @@ struct Goodbye {};
 
 struct Probe {  // member -> hub -> member
   std::int32_t from = -1, to = -1;
-  std::uint64_t communicator = 0;
+  std::uint64_t communicator = 0, whole = 0;
   std::uint32_t sequence = 0;
 };
 
@@ -57,16 +57,8 @@ struct Answer {  // member -> hub -> member
   Notice notice;
 };
 
-// member -> hub: it has left a communicator; hub -> members, when rank 0 leaves: what they are to compare with then.
-struct Farewell {
-  std::uint64_t communicator = 0;
-  std::int32_t rank = -1;  // that left
-  std::int32_t ranks = 0;  // that the communicator has
-  CallAccount account;
-};
-
 // Notice: poisoned: member -> hub -> every other; lost, left: hub -> members; agreed, differed: hub -> who said
-// Farewell.
+// Farewell. Farewell: member -> hub; hub -> members, when rank 0 leaves: what they are to compare with then.
 using ControlMessage =
     std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell>;
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/system/system_error.hpp>
 #include <system_error>
@@ -199,13 +200,16 @@ void Plane::poison(std::uint64_t communicator, ErrorCode code, const std::string
   notice.communicator = communicator;
   notice.code = code;
   notice.message = message.substr(0, kMaxPoisonText);
-  asio::post(io_, [this, notice] { uplink_->send(notice); });
+  // Not post(): on the control thread that would put it behind what another thread posts now, such as the goodbye.
+  asio::dispatch(io_, [this, notice] { uplink_->send(notice); });
 }
 
-void Plane::probe(int peer, std::uint64_t communicator, std::uint32_t sequence) {
-  asio::post(io_, [this, peer, communicator, sequence] {
+void Plane::probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) {
+  asio::post(io_, [this, peer, communicator, whole, sequence] {
+    const Probe question{settings_.rank, peer, communicator, whole, sequence};
+    if (seat_->knows_answer(question)) return seat_spoke();
     if (!seat_->has_hub()) return look_for(peer);
-    uplink_->send(Probe{settings_.rank, peer, communicator, sequence});
+    uplink_->send(question);
   });
 }
 
@@ -226,9 +230,10 @@ void Plane::unpublish(std::uint64_t communicator) {
   asio::post(io_, [this, communicator] { seat_->unpublish(communicator); });
 }
 
-void Plane::farewell(std::uint64_t communicator, int ranks, const CallAccount& account) {
-  asio::post(io_, [this, communicator, ranks, account] {
-    seat_->say_farewell({communicator, settings_.rank, ranks, account});
+void Plane::farewell(Farewell farewell) {
+  farewell.rank = settings_.rank;
+  asio::post(io_, [this, farewell] {
+    seat_->say_farewell(farewell);
     seat_spoke();
   });
 }

@@ -35,10 +35,10 @@ class Plane final : public Control, public UplinkUser {
   void connect(int peer, Path path, std::uint64_t communicator) override;
   void on_notice(OnNotice handler) override;
   void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) override;
-  void probe(int peer, std::uint64_t communicator, std::uint32_t sequence) override;
+  void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) override;
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) override;
   void unpublish(std::uint64_t communicator) override;
-  void farewell(std::uint64_t communicator, int ranks, const CallAccount& account) override;
+  void farewell(Farewell farewell) override;
 
  private:
   // A data connection that is wanted or has come.

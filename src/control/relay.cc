@@ -57,7 +57,11 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
     copy.peer = from;
     tell_others(from, copy);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
-    tell(probe->to, Probe{from, probe->to, probe->communicator, probe->sequence});
+    Probe copy = *probe;
+    copy.from = from;
+    if (copy.to < 0 || copy.to >= static_cast<int>(present_.size())) return;
+    if (is_present(copy.to)) return tell(copy.to, copy);
+    if (std::optional<Notice> answer = farewells_.answer_to(copy)) tell(from, std::move(*answer));
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
     Notice copy = answer->notice;
     copy.kind = Notice::Kind::answer;
@@ -142,6 +146,13 @@ void ControlMember::say_farewell(const Farewell& farewell) {
   }
 }
 
+bool ControlMember::knows_answer(const Probe& probe) {
+  std::optional<Notice> answer = is_gone(probe.to) ? farewells_.answer_to(probe) : std::nullopt;
+  if (!answer) return false;
+  notices_.push_back(std::move(*answer));
+  return true;
+}
+
 void ControlMember::hub_is_gone() {
   hub_is_gone_ = true;
   for (const Farewell& said : std::exchange(unheard_, {})) say_farewell(said);
@@ -191,11 +202,15 @@ void ControlMember::answer(const Probe& probe) {
   reply.notice.peer = rank_;
   reply.notice.communicator = probe.communicator;
   reply.notice.sequence = probe.sequence;
-  const auto left = std::ranges::find(left_, probe.communicator, [](const auto& entry) { return entry.first; });
-  reply.notice.has_left = left != left_.end();
+  const auto find_left = [&](std::uint64_t communicator) {
+    return std::ranges::find(left_, communicator, [](const auto& entry) { return entry.first; });
+  };
+  const auto left = find_left(probe.communicator);
   const auto found = histories_.find(probe.communicator);
-  if (found != histories_.end() || reply.notice.has_left) {
-    const CallHistory& history = reply.notice.has_left ? *left->second : *found->second;
+  const bool was_made = left != left_.end() || found != histories_.end();
+  reply.notice.has_left = left != left_.end() || (!was_made && find_left(probe.whole) != left_.end());
+  if (was_made) {
+    const CallHistory& history = left != left_.end() ? *left->second : *found->second;
     reply.notice.entered = history.at(probe.sequence, reply.notice.call) || history.is_ahead_of(probe.sequence);
     reply.notice.last = history.last_completed();
   }

@@ -69,6 +69,7 @@ class ControlMember {
   void tick(Clock::time_point now);             // not for rank 0, whose hub is itself
 
   void say_farewell(const Farewell& farewell);
+  bool knows_answer(const Probe& probe);  // without the hub: then it is a notice
 
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history);
   void unpublish(std::uint64_t communicator);

@@ -31,8 +31,8 @@ bool Operation::advance() {
 }
 
 inline bool Operation::run(const SendStep& step) {
-  if (step.fused && workspace_->pushed[next_ - first_push_] != nullptr) return true;
-  channel(step.peer).send(tag_, at(step.from), step.bytes);
+  if (is_sent_ || (step.fused && workspace_->pushed[next_ - first_push_] != nullptr)) return true;
+  channel(step.peer).send(tag_, at(step.from), step.bytes, step.copier);
   return true;
 }
 
@@ -95,7 +95,7 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const SendStep& send = pushed_send(i);
     const std::byte* const source = copies ? at(send.from) : nullptr;
-    workspace_->pushed[i] = channel(send.peer).reserve(tag_, send.bytes, source);
+    workspace_->pushed[i] = is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier);
   }
 }
 
@@ -148,6 +148,14 @@ void Operation::combine(const ReduceStep& step, std::size_t count) {
   if (!nothing_to_do)
     plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run(
         {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count, past_cache);
+}
+
+Operation::Awaited Operation::waiting_for() const {
+  if (plan_ == nullptr) return {waiting_for_, false};  // it has not begun, and waits for nobody
+  if (next_ >= plan_->steps.size())
+    return {waiting_for_, returned_ < plan_->peers.size() && plan_->receives[returned_] == 0};
+  const auto* const wait = std::get_if<WaitStep>(&plan_->steps[next_]);
+  return {waiting_for_, wait != nullptr && wait->for_sends};
 }
 
 // All steps are done: has everything that was lent been given back?

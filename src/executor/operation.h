@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/plan.h"
+#include "executor/spaces.h"
 #include "transport/transport.h"
 #include "tutti/error.h"
 
@@ -34,17 +35,17 @@ struct Workspace {
 class Operation {
  public:
   // At first, and for another plan once advance() has returned true. The plan, links and workspace, which fits the
-  // plan, must outlive it. `links` is indexed by rank of the communicator.
+  // plan, must outlive it. `links` is indexed by rank of the communicator. is_sent: AtOnce::send() has sent all
+  // messages of the call.
   void start(const Plan& plan, const Tag& tag, std::span<PeerLink> links, Workspace& workspace, const std::byte* input,
-             std::byte* output) {
+             std::byte* output, bool is_sent = false) {
     plan_ = &plan;
     tag_ = tag;
     links_ = links;
     workspace_ = &workspace;
     next_ = returned_ = 0;
-    base_[static_cast<int>(Space::input)] = reinterpret_cast<std::uintptr_t>(input);
-    base_[static_cast<int>(Space::output)] = reinterpret_cast<std::uintptr_t>(output);
-    base_[static_cast<int>(Space::scratch)] = reinterpret_cast<std::uintptr_t>(workspace.scratch);
+    is_sent_ = is_sent;
+    spaces_ = Spaces(input, output, workspace.scratch);
   }
 
   // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
@@ -52,15 +53,17 @@ class Operation {
   bool advance();
 
   // While advance() returns false: the rank whose message or acknowledgement is missing, and the step that misses it.
-  int waiting_for() const { return waiting_for_; }
+  struct Awaited {
+    int rank;
+    bool takes;  // what this rank sent; else it is to send
+  };
+  Awaited waiting_for() const;
   int step() const { return static_cast<int>(next_); }
   // Grows whenever anything moved.
   std::uint64_t moves() const { return moves_; }
 
  private:
-  std::byte* at(const Place& place) const {
-    return reinterpret_cast<std::byte*>(base_[static_cast<int>(place.space)] + place.offset);
-  }
+  std::byte* at(const Place& place) const { return spaces_.at(place); }
   Channel& channel(int peer) { return *links_[peer].channel; }
   const SendStep& pushed_send(std::size_t number) const { return known<SendStep>(plan_->steps[first_push_ + number]); }
   // False where the step must wait.
@@ -81,12 +84,13 @@ class Operation {
   Tag tag_{};
   std::span<PeerLink> links_;
   Workspace* workspace_ = nullptr;
-  std::uintptr_t base_[3] = {};  // of each space: where its offset 0 lies
-  std::size_t next_ = 0;         // step
-  std::size_t done_ = 0;         // elements of it
-  bool finishes_ = false;        // the reduce under way does its finisher's work too
-  std::size_t first_push_ = 0;   // the step behind the last reduce
-  std::size_t returned_ = 0;     // peers whose loans are known to be back, at the end
+  Spaces spaces_;
+  bool is_sent_ = false;
+  std::size_t next_ = 0;        // step
+  std::size_t done_ = 0;        // elements of it
+  bool finishes_ = false;       // the reduce under way does its finisher's work too
+  std::size_t first_push_ = 0;  // the step behind the last reduce
+  std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;
   std::uint64_t moves_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "executor/plan_copier.h"
 #include "executor/plan_fusing.h"
 #include "executor/rows.h"
 #include "schedule/leaves.h"
@@ -28,7 +29,8 @@ class Places {
  public:
   // rows: of slices that are exact; others are those of the partition.
   Places(const Schedule& schedule, const Partition& partition, const Rows& rows, DType dtype)
-      : partition_(partition),
+      : schedule_(schedule),
+        partition_(partition),
         rows_(rows),
         exact_(schedule.exact_slices),
         element_(size_of(dtype)),
@@ -39,7 +41,9 @@ class Places {
     for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(schedule.slices); ++s)
       for (std::uint16_t c = 0; c < schedule.chunks; ++c)
         longest = std::max(longest, range({.slice = s, .chunk = c}).size());
-    scratch_cell_ = (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+    const bool side_by_side = !schedule.further_slices.empty();
+    scratch_cell_ =
+        side_by_side ? longest * element_ : (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
 
   std::size_t scratch_row_bytes() const { return chunks_ * scratch_cell_; }
@@ -54,18 +58,19 @@ class Places {
     const Region& region = step.region;
     const std::size_t element = region.space == Space::scratch ? accumulation_ : element_;
     switch (step.kind) {
-      case StepKind::send: return SendStep{.peer = step.peer, .from = place(region), .bytes = count(region) * element};
+      case StepKind::send:
+        return SendStep{.peer = step.peer, .from = place(region), .bytes = message_count(step) * element};
       case StepKind::receive:
         return ReceiveStep{
-            .peer = step.peer, .message = step.message, .to = place(region), .bytes = count(region) * element};
+            .peer = step.peer, .message = step.message, .to = place(region), .bytes = message_count(step) * element};
       case StepKind::reduce:
         return ReduceStep{.to = place(region),
                           .count = count(region),
                           .element_bytes = static_cast<std::uint8_t>(element),
                           .partial = region.space == Space::scratch,
                           .finish = step.finish,
-                          .first_source = step.first_source,
-                          .source_count = step.source_count};
+                          .first_source = step.first_part,
+                          .source_count = step.part_count};
       case StepKind::wait_send:
       case StepKind::wait_receive: break;
     }
@@ -84,6 +89,17 @@ class Places {
 
  private:
   std::size_t count(const Region& region) const { return range(region).size(); }
+  // Of all rows, which must lie side by side.
+  std::size_t message_count(const Step& step) const {
+    std::size_t elements = count(step.region);
+    for (std::size_t i = 1; i < Schedule::rows_of(step); ++i) {
+      const Region row = schedule_.row_of(step, i);
+      if (place(row).offset != place(step.region).offset + elements * element_)
+        throw Error(ErrorCode::invalid_argument, "a message is of rows that do not lie side by side");
+      elements += count(row);
+    }
+    return elements;
+  }
   // Of a row, or of all elements.
   ElementRange range(const Region& region) const {
     if (!exact_) return partition_.chunk(region.slice, region.chunk);
@@ -93,11 +109,14 @@ class Places {
     return row.chunk(0, region.chunk);
   }
 
+  const Schedule& schedule_;
   const Partition& partition_;
   const Rows& rows_;
   bool exact_;
   std::size_t element_, accumulation_, chunks_;
-  std::size_t scratch_cell_ = 0;  // a fixed stride: the same row holds chunks of slices of different lengths in turn
+  // A fixed stride, as the same row holds chunks of slices of different lengths in turn. If messages are of several
+  // rows, all rows have one length, and lie side by side.
+  std::size_t scratch_cell_ = 0;
 };
 
 // Prepares the reductions. If a reduce may also do its finisher's work, the reduction for both lies behind its own.
@@ -246,7 +265,7 @@ void describe_unequal_buffers(Plan& plan, const Distribution& holds, int rank, c
 
 // The plan of a part of `count` elements.
 std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes, std::size_t count, const Cut& cut,
+                                int chunks, const Host& host, std::size_t count, const Cut& cut,
                                 const CustomOperator* custom) {
   Call of_part = call;
   of_part.count = count;
@@ -275,25 +294,28 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   plan->meets_on_device = entry.canonical && (cut.rows != nullptr || plan->has_bytes());
 
   for (const Step& step : schedule.steps) {
-    require_one_message_a_peer(schedule.sources_of(step));
+    if (step.kind == StepKind::reduce) require_one_message_a_peer(schedule.sources_of(step));
     plan->steps.push_back(places.step(step));
   }
   for (const Source& source : schedule.sources) plan->sources.push_back(places.source(source));
   count_messages(*plan);
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
+  mark_copiers(plan->steps, plan->arrivals, call.collective, host.crowded);
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
   // Through the cache, in a call.
   const std::size_t passes = cut.packed || cut.rows != nullptr ? total : total_count(call, layout.ranks());
-  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, cache_bytes)) mark_past_cache(plan->steps, plan->sources);
+  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, host.cache_bytes))
+    mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
 }
 
-// Elements of the call's count that a part has: of a multiple of what lines and 16-byte accesses want.
-std::size_t count_of_part(const Call& call, int ranks, const Cut& cut) {
+// Elements of the call's count that a part has: of a multiple of what lines and 16-byte accesses want. Parts of rows do
+// not lie side by side.
+std::size_t count_of_part(const Call& call, const AlgorithmEntry& entry, int ranks, const Cut& cut) {
   const std::size_t bytes = total_count(call, ranks) * size_of(call.dtype);
-  if (cut.part_bytes == 0 || cut.rows != nullptr || bytes <= cut.part_bytes) return call.count;
+  if (cut.part_bytes == 0 || cut.rows != nullptr || entry.joins_rows || bytes <= cut.part_bytes) return call.count;
   const std::size_t parts = (bytes + cut.part_bytes - 1) / cut.part_bytes;
   constexpr std::size_t kGrain = kLineBytes;
   return std::min<std::size_t>(call.count, ((call.count + parts - 1) / parts + kGrain - 1) / kGrain * kGrain);
@@ -302,10 +324,11 @@ std::size_t count_of_part(const Call& call, int ranks, const Cut& cut) {
 }  // namespace
 
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks, std::size_t cache_bytes, const Cut& cut, const CustomOperator* custom) {
-  const std::size_t count = count_of_part(call, layout.ranks(), cut);
+                                int chunks, const Host& host, const Cut& cut, const CustomOperator* custom) {
+  if (cut.rows != nullptr) require_unequal_rows(entry);
+  const std::size_t count = count_of_part(call, entry, layout.ranks(), cut);
   const auto part = [&](std::size_t elements) {
-    return make_part(call, entry, rank, layout, chunks, cache_bytes, elements, cut, custom);
+    return make_part(call, entry, rank, layout, chunks, host, elements, cut, custom);
   };
   auto plan = part(count);
   if (count == call.count) return plan;

@@ -77,19 +77,29 @@ struct Plan {
 };
 
 inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
+// A virtual machine may report the whole cache of a host that it shares with others: 480 MiB, where messages of 16 MiB
+// were best written past it (a round trip between 2 ranks: 2770 us, not 3530).
+inline constexpr std::size_t kMostCacheBytes = 64 << 20;
+
+// What a plan takes into account of the machine.
+struct Host {
+  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
+  bool crowded = false;                        // it has fewer processors than ranks
+};
 
 // How a long call is cut, all ranks alike; and where this rank has its rows.
 struct Cut {
-  std::size_t part_bytes = 0;      // of the whole message, about; 0: into one part
-  bool packed = false;             // a part's rows lie one right behind the other, and not where the caller has them
-  const CallRows* rows = nullptr;  // of different lengths: such a call is not cut
-  bool in_place = false;           // of rows that are exchanged: the output is the memory of the input
+  std::size_t part_bytes = 0;  // of the whole message, about; 0: into one part
+  bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
+  // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
+  const CallRows* rows = nullptr;
+  bool in_place = false;  // of rows that are exchanged: the output is the memory of the input
 };
 
-// chunks: of a slice, where the algorithm pipelines. cache_bytes: of the largest cache. Throws Error{invalid_argument}
-// where the algorithm does not take the layout. custom: of a call of Op::custom; must outlive the plan.
+// chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws
+// Error{invalid_argument} where the algorithm does not take the layout, or rows of different lengths.
 std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, int rank, const Layout& layout,
-                                int chunks = 1, std::size_t cache_bytes = kUsualCacheBytes, const Cut& cut = {},
+                                int chunks = 1, const Host& host = {}, const Cut& cut = {},
                                 const CustomOperator* custom = nullptr);
 
 }  // namespace tutti::internal

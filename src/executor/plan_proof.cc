@@ -57,16 +57,24 @@ class PlanCheck {
   void check(const SendStep& step, const Step& of) {
     require(of.kind == StepKind::send && step.peer == of.peer, "the plan has another step here");
     require(!step.fused || at_ < fused_until_, "no reduce right before it may have done it");
-    memory_.see(of.region, step.from, step.bytes);
+    see_message(of, step.from, step.bytes);
     ++traffic_[step.peer].sends;
   }
 
   void check(const ReceiveStep& step, const Step& of) {
     require(of.kind == StepKind::receive && step.peer == of.peer && step.message == of.message,
             "the plan has another step here");
-    memory_.see(of.region, step.to, step.bytes);
+    see_message(of, step.to, step.bytes);
     ++traffic_[step.peer].receives;
     ++traffic_[step.peer].arrivals;
+  }
+
+  // Rows of a message have one length, and lie side by side.
+  void see_message(const Step& of, Place place, std::size_t bytes) {
+    const std::size_t rows = Schedule::rows_of(of), row_bytes = bytes / rows;
+    require(row_bytes * rows == bytes, "its message is not of that many rows of one length");
+    for (std::size_t i = 0; i < rows; ++i, place.offset += row_bytes)
+      memory_.see(schedule_.row_of(of, i), place, row_bytes);
   }
 
   void check(const WaitStep& step, const Step& of) {
@@ -75,16 +83,16 @@ class PlanCheck {
   }
 
   void check(const ReduceStep& step, const Step& of) {
-    require(of.kind == StepKind::reduce && step.finish == of.finish && step.first_source == of.first_source &&
-                step.source_count == of.source_count,
+    require(of.kind == StepKind::reduce && step.finish == of.finish && step.first_source == of.first_part &&
+                step.source_count == of.part_count,
             "the plan has another step here");
     require(step.partial == (of.region.space == Space::scratch), "its result is of another type");
     require(step.element_bytes == element_bytes(step.partial), "its elements have another size");
     memory_.see(of.region, step.to, step.count * step.element_bytes);
     std::vector<int> peers;
-    for (std::uint32_t i = 0; i < of.source_count; ++i) {
-      const Source& source = schedule_.sources[of.first_source + i];
-      check(plan_.sources[of.first_source + i], source, step.count);
+    for (std::uint32_t i = 0; i < of.part_count; ++i) {
+      const Source& source = schedule_.sources[of.first_part + i];
+      check(plan_.sources[of.first_part + i], source, step.count);
       if (source.peer == kLocal) continue;
       require(std::ranges::count(peers, source.peer) == 0, "it looks at two messages of one peer at once");
       peers.push_back(source.peer);

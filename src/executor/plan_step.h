@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "schedule/schedule.h"
+#include "transport/transport.h"
 
 namespace tutti::internal {
 
@@ -20,6 +21,7 @@ struct Place {
 struct SendStep {
   std::int32_t peer = kLocal;
   bool fused = false;  // the reduce before it may already have written to the peer
+  Copier copier = Copier::each;
   Place from;
   std::size_t bytes = 0;
 };

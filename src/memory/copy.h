@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 namespace tutti::internal {
 
@@ -10,5 +11,14 @@ namespace tutti::internal {
 // start on a cache line, as memory from malloc does not (https://lunnova.dev/articles/ryzen-slow-short-rep-mov).
 // past_cache: non-temporal stores, for what this core will not read again; a hint, and none on x86-64 without AVX2.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache = false);
+
+// The same of a few bytes, which may be none. Of eight bytes without a call.
+inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes != 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
 
 }  // namespace tutti::internal

@@ -7,7 +7,7 @@
 //   1. C -> A  hello, 56 bytes        2. A -> C  challenge, 56 bytes: the same form
 //      offset size field
 //           0    4 magic         0x49545554, the bytes "TUTI"
-//           4    2 version       6; the first 56 bytes keep this form in every version
+//           4    2 version       8; the first 56 bytes keep this form in every version
 //           6    2 purpose       1 control, 2 data
 //           8    4 from          rank of the sender
 //          12    4 to            rank of the receiver that is meant
@@ -34,7 +34,7 @@ namespace tutti::internal {
 
 class Handshake {
  public:
-  static constexpr std::uint16_t kVersion = 7;
+  static constexpr std::uint16_t kVersion = 8;
 
   enum class Purpose : std::uint16_t { control = 1, data = 2 };
   enum class Failure : std::uint32_t {

@@ -19,10 +19,10 @@ class BiasedMutex {
   void lock() {
     if (!enter()) lock_shared();
   }
-  bool try_lock() { return enter() || try_lock_shared(); }
+  [[gnu::always_inline]] bool try_lock() { return enter() || try_lock_shared(); }
   // From here on a std::mutex: so that try_lock() of another thread than the first can succeed.
   void share();
-  void unlock() {
+  [[gnu::always_inline]] void unlock() {
     if (inside_.load(std::memory_order_relaxed) && owner_.load(std::memory_order_relaxed) == this_thread()) {
       inside_.store(false, std::memory_order_release);
     } else {
@@ -33,7 +33,7 @@ class BiasedMutex {
  private:
   // One instruction; the address of a thread_local variable would be a call in the shared library.
   static const void* this_thread() { return __builtin_thread_pointer(); }
-  bool enter() {
+  [[gnu::always_inline]] bool enter() {
     if (state_.load(std::memory_order_acquire) != State::biased) return false;
     const void* nobody = nullptr;
     if (owner_.load(std::memory_order_relaxed) != this_thread() &&

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/group.h"
 #include "runtime/grouped_call.h"
+#include "runtime/grouped_join.h"
 #include "types/collective.h"
 
 namespace tutti::internal {
@@ -33,6 +35,7 @@ struct SelfSide {
 };
 
 struct Calls {
+  std::vector<std::unique_ptr<GroupedJoin>> joins;
   std::vector<GroupedCall> calls;
   std::vector<std::pair<Group*, std::size_t>> last;  // of each communicator: its last call, as an index of `calls`
   std::vector<SelfSide> sends, receives;             // to and from oneself
@@ -60,8 +63,7 @@ std::chrono::milliseconds longer(std::chrono::milliseconds a, std::chrono::milli
   return a.count() == 0 || b.count() == 0 ? std::chrono::milliseconds(0) : std::max(a, b);
 }
 
-// --- what a rank sends to itself
-// ------------------------------------------------------------------------------------------
+// --- what a rank sends to itself ------------------------------------------------------------------------------------
 
 [[noreturn]] void refuse_pair(const SelfSide& side, ErrorCode code, const std::string& why) {
   throw Error(code, side.of->members().own_name() + " " + why, side.of->rank(), side.of->rank());
@@ -114,8 +116,7 @@ void pair_up(Calls& calls) {
                 "receives from itself in a group that has no send for it");
 }
 
-// --- what is fused
-// --------------------------------------------------------------------------------------------------------
+// --- what is fused --------------------------------------------------------------------------------------------------
 
 // By nothing that may differ between the ranks of a call.
 bool may_be_fused(Group& group, const CallSpec& spec) {
@@ -238,6 +239,8 @@ void CallGroup::add(Group& group, const CallSpec& spec, ConstBuffer input, Buffe
   call.spec.rows = call.rows.get();
 }
 
+void CallGroup::add(std::unique_ptr<GroupedJoin> join) { open_calls.joins.push_back(std::move(join)); }
+
 void CallGroup::send_to_self(Group& of, const CallSpec& spec, ConstBuffer data, const Terms& terms,
                              std::shared_ptr<Request> request) {
   receive_from_self(of, spec, Buffer(const_cast<void*>(data.data), data.memory, data.device), terms,
@@ -277,6 +280,7 @@ void CallGroup::end() {
       call.blocks = call.blocks || is_let_go(call.request) || std::ranges::any_of(call.run, let_go);
       close_run(call);
     }
+    join_together(ended.joins);
   } catch (const Error& error) {
     forget(ended, error);
     throw;

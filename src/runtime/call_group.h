@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "runtime/grouped_join.h"
 #include "runtime/request.h"
 #include "tutti/communicator.h"
 #include "types/call.h"
@@ -18,8 +19,8 @@ inline bool is_grouping() { return open_groups > 0; }
 class CallGroup {
  public:
   static void start() { ++open_groups; }
-  // The outermost begins the calls, and waits for those that block. Throws the first error, after all calls are over
-  // that have begun.
+  // The outermost makes the joins, and then begins the calls, and waits for those that block. Throws the first error,
+  // after all calls are over that have begun.
   static void end();
   // Instead of end(): forgets the calls, of inner and outer groups too. Nothing has been sent, nor will be: the end of
   // the outermost throws Error{aborted}.
@@ -29,6 +30,9 @@ class CallGroup {
   // blocks or is on a stream. Throws Error{invalid_argument} for an internal call.
   static void add(Group& group, const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms,
                   std::shared_ptr<Request> request);
+
+  // A join, in a group.
+  static void add(std::unique_ptr<GroupedJoin> join);
 
   // What a rank sends to itself, and receives from itself: the first to the first, and so on. `of` is its communicator.
   // Throws Error{unsupported} outside a group.

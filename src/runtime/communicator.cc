@@ -35,8 +35,7 @@ std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
 
 }  // namespace
 
-// --- Work, Memory
-// ---------------------------------------------------------------------------------------------------------
+// --- Work, Memory ---------------------------------------------------------------------------------------------------
 
 Work::Work() = default;
 Work::Work(std::shared_ptr<internal::Request> request) : request_(std::move(request)) {}
@@ -82,8 +81,7 @@ Registration::Registration(Registration&&) noexcept = default;
 Registration& Registration::operator=(Registration&&) noexcept = default;
 Registration::~Registration() = default;
 
-// --- making and leaving
-// -----------------------------------------------------------------------------------------------------
+// --- making and leaving ---------------------------------------------------------------------------------------------
 
 Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
@@ -210,8 +208,7 @@ Algorithm Communicator::choose(Collective collective, std::size_t count, DType d
 
 std::string Communicator::table() const { return internal::to_text(group_->job().table()); }
 
-// --- collectives
-// ------------------------------------------------------------------------------------------------------------
+// --- collectives ----------------------------------------------------------------------------------------------------
 
 namespace {
 

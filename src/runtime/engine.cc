@@ -38,7 +38,7 @@ void Engine::Lock::queue() {
        ++i)
     ::sched_yield();
   engine_.wanting_.fetch_add(1, std::memory_order_relaxed);
-  lock_.lock();
+  engine_.mutex_.lock();
   engine_.wanting_.fetch_sub(1, std::memory_order_relaxed);
   engine_.served_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -68,15 +68,14 @@ std::uint64_t Engine::moves() const {
   return sum;
 }
 
-// --- sleeping
-// -------------------------------------------------------------------------------------------------------------
+// --- sleeping -------------------------------------------------------------------------------------------------------
 
 // One thread sleeps for all: the others wait until it wakes, for whatever the news, and one of them takes its place.
 void Engine::sleep(Lock& lock, const std::function<bool()>& is_over, std::chrono::nanoseconds longest) {
   longest = std::clamp<std::chrono::nanoseconds>(longest, std::chrono::microseconds(1), kLongestSleep);
   if (asleep_) {
     const std::uint64_t seen = wakes_;
-    lock.lock_.unlock();
+    lock.release();
     {
       std::unique_lock news(news_mutex_);
       news_.wait_for(news, longest, [&] { return wakes_ != seen; });
@@ -89,7 +88,7 @@ void Engine::sleep(Lock& lock, const std::function<bool()>& is_over, std::chrono
   advance_all();
   if (is_over() || moves() != moved_before) return;
   if (on_devices_ > 0) longest = std::min<std::chrono::nanoseconds>(longest, kBetweenLooksAtDevices);
-  lock.lock_.unlock();
+  lock.release();
   sleeper_.sleep(std::chrono::ceil<std::chrono::microseconds>(longest));
   lock.take();
 }
@@ -109,8 +108,7 @@ Engine::Asleep::~Asleep() {
   engine_.news_.notify_all();
 }
 
-// --- the end of the process, and forking
-// ----------------------------------------------------------------------------------
+// --- the end of the process, and forking ----------------------------------------------------------------------------
 
 bool Engine::lock_within(std::chrono::milliseconds limit) {
   const auto until = std::chrono::steady_clock::now() + limit;

@@ -27,16 +27,22 @@ class Engine {
   // forked child, taking it throws Error{unsupported}.
   class Lock {
    public:
-    explicit Lock(Engine& engine) : engine_(engine), lock_(engine.mutex_, std::defer_lock) { take(); }
+    explicit Lock(Engine& engine) : engine_(engine) { take(); }
+    ~Lock() {
+      if (held_) release();
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
     void yield() {
-      if (engine_.wanting_.load(std::memory_order_relaxed) == 0) return;
-      lock_.unlock();
+      if (!is_wanted()) return;
+      release();
       take();
     }
+    bool is_wanted() const { return engine_.wanting_.load(std::memory_order_relaxed) != 0; }  // by another thread
     // Releases the lock while it lives.
     class ScopedUnlock {
      public:
-      explicit ScopedUnlock(Lock& lock) : lock_(lock) { lock_.lock_.unlock(); }
+      explicit ScopedUnlock(Lock& lock) : lock_(lock) { lock_.release(); }
       ~ScopedUnlock() { lock_.take(); }
       ScopedUnlock(const ScopedUnlock&) = delete;
       ScopedUnlock& operator=(const ScopedUnlock&) = delete;
@@ -48,11 +54,16 @@ class Engine {
    private:
     friend class Engine;
     [[gnu::always_inline]] void take() {
-      if (engine_.wanting_.load(std::memory_order_relaxed) != 0 || !lock_.try_lock()) queue();
+      if (engine_.wanting_.load(std::memory_order_relaxed) != 0 || !engine_.mutex_.try_lock()) queue();
+      held_ = true;
+    }
+    [[gnu::always_inline]] void release() {
+      held_ = false;
+      engine_.mutex_.unlock();
     }
     void queue();
     Engine& engine_;
-    std::unique_lock<BiasedMutex> lock_;
+    bool held_ = false;
   };
 
   // While one lives, this rank may touch memory that peers have lent (Transport::begin_turn). Under the lock.

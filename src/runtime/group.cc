@@ -34,11 +34,12 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members,
       told_as_(told_as),
       serial_(next_serial()),
       members_(members),
-      plans_(rank(), layout_of(*job_, members_), job_->table(), job_->cache_bytes(), job_->has_gpus(), job_->log()),
+      plans_(rank(), layout_of(*job_, members_), job_->table(), job_->host(), job_->has_gpus(), job_->log()),
       failure_(std::move(failure)),
       timeout_(job_->settings().timeout),
       links_(members_.size()),
-      rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr) {}
+      rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr),
+      lane_at_(2 * static_cast<std::size_t>(members_.size())) {}
 
 std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members) {
   std::shared_ptr<Group> group(new Group(std::move(job), id, members, std::make_shared<FailureState>(), id));
@@ -58,6 +59,7 @@ Group& Group::lane(int from, int to) {
   if (peer < 0 || peer >= size())
     throw Error(ErrorCode::invalid_argument, std::string(sends ? "send: " : "receive: ") + "there is no rank " +
                                                  std::to_string(peer) + "; there are " + std::to_string(size()));
+  if (Group* const known = known_lane(peer, sends)) return *known;
   const Engine::Lock lock(job_->engine());
   if (const auto found = lanes_.find({from, to}); found != lanes_.end()) return *found->second;
   const std::uint64_t way = (static_cast<std::uint64_t>(from) << 32) + static_cast<std::uint64_t>(to);
@@ -66,6 +68,7 @@ Group& Group::lane(int from, int to) {
   lane->timeout_ = timeout_;
   lanes_.emplace(std::pair(from, to), lane);
   lane->begin();
+  lane_at_[place_of_lane(peer, sends)].store(lane.get(), std::memory_order_release);
   return *lane;
 }
 
@@ -77,20 +80,20 @@ std::vector<std::shared_ptr<Group>> Group::lanes() const {
 }
 
 Group::~Group() {
-  lanes_.clear();
-  Engine::Lock lock(job_->engine());
-  job_->remove(*this);
-  job_->control().unpublish(id_);
   try {
+    const Engine::Lock lock(job_->engine());
     leave();
     tell_untold();
   } catch (const std::exception&) {  // no memory for the words
   }
+  lanes_.clear();
+  const Engine::Lock lock(job_->engine());
+  job_->remove(*this);
+  job_->control().unpublish(id_);
   links_.clear();
 }
 
-// --- leaving
-// ------------------------------------------------------------------------------------------------------------
+// --- leaving --------------------------------------------------------------------------------------------------------
 
 // What a peer sent and this rank never took: the ranks made different calls.
 bool Group::finds_unclaimed() {
@@ -134,9 +137,11 @@ void Group::leave(bool is_awaited) {
     failure_->note_unheard();
     return;
   }
-  const CallAccount account = ledger_.account();
-  job_->notices().partings().expect(id_, members_, account, is_awaited);
-  job_->control().farewell(id_, size(), account);
+  Farewell farewell{.communicator = id_, .ranks = size(), .account = ledger_.account(), .whole = told_as_};
+  if (members_.is_lane()) farewell.peer = members_.job_rank_of(1 - rank());
+  farewell.goes_on = std::ranges::any_of(lanes_, [](const auto& lane) { return lane.second->is_busy(); });
+  job_->notices().partings().expect(id_, members_, farewell.account, is_awaited);
+  job_->control().farewell(farewell);
 }
 
 void Group::finalize() {

@@ -5,6 +5,7 @@
 // group_advance.cc (calls move), group_wait.cc (a thread waits), group_failure.cc (a call fails, and all hear of it).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "control/control.h"
+#include "executor/at_once.h"
 #include "runtime/backoff_policy.h"
 #include "runtime/call_ledger.h"
 #include "runtime/failure_state.h"
@@ -25,6 +27,7 @@
 #include "runtime/plan_cache.h"
 #include "runtime/progress_thread.h"
 #include "runtime/request.h"
+#include "runtime/short_transfer.h"
 #include "runtime/stall_detector.h"
 #include "staging/device_health.h"
 #include "tutti/communicator.h"
@@ -39,6 +42,9 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Thread-safe. Throws Error{invalid_argument}.
   Group& lane_to(int peer) { return lane(rank(), peer); }
   Group& lane_from(int peer) { return lane(peer, rank()); }
+  // If it was asked for before; else nullptr.
+  Group* known_lane_to(int peer) const { return known_lane(peer, true); }
+  Group* known_lane_from(int peer) const { return known_lane(peer, false); }
   // A group of this rank alone, for what it sends to itself.
   Group& lane_to_self() { return lane(rank(), rank()); }
   ~Group();
@@ -59,6 +65,10 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // Throw Error{invalid_argument, unsupported} before anything is sent. With a stream, run() does not wait either.
   void run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
   std::shared_ptr<Request> start(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms = {});
+  // On a lane. True: the call is made, and is over. False: nothing has happened, and run() makes it. Throw only what
+  // taking the engine's lock throws.
+  bool send_at_once(ConstBuffer data, std::size_t count, DType dtype, const CallOptions& options);
+  bool receive_at_once(Buffer data, std::size_t count, DType dtype, const CallOptions& options);
   // What start() does, in steps, for calls that begin together. check() throws what the call's arguments are refused
   // with; begin() does not wait, settle() does where the call is on a stream that nobody drives.
   void check(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms);
@@ -127,6 +137,13 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
         std::uint64_t told_as);
   void begin();
   Group& lane(int from, int to);
+  static std::size_t place_of_lane(int peer, bool sends) {
+    return 2 * static_cast<std::size_t>(peer) + (sends ? 1 : 0);
+  }
+  Group* known_lane(int peer, bool sends) const {
+    const std::size_t place = place_of_lane(peer, sends);  // of a negative rank: beyond all
+    return place < lane_at_.size() ? lane_at_[place].load(std::memory_order_acquire) : nullptr;
+  }
   std::vector<std::shared_ptr<Group>> lanes() const;
   struct Sides {
     Side in, out;
@@ -138,6 +155,14 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
              const Terms& terms, Engine::Lock& lock);
   void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   void make_room(const Plan& plan, const Sides& sides, void* stream, Engine::Lock& lock);
+  enum class AtOnceEnd { not_begun, sent, over };  // sent: the call is begun, and has sent what it sends
+  AtOnceEnd run_at_once(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output, const Terms& terms,
+                        const Engine::Lock& lock);
+  void remember_at_once(const Plan& plan, std::uint64_t label);
+  bool can_go_at_once() const;
+  Tag next_tag() const;
+  void forget_at_once();
+  bool ends_at_once(const Tag& tag, const Engine::Lock& lock);
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
@@ -199,18 +224,27 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   int driven_ = 0;                    // the progress thread's calls that are not over
   const Plan* ready_plan_ = nullptr;  // its channels are open and its workspace is there
   std::uint64_t ready_label_ = 0;     // the ledger knows that calls of that plan have it
+  std::map<const Plan*, AtOnce> at_onces_;
+  AtOnce* at_once_ = nullptr;  // of the ready plan, if it suits
+  ShortTransfer short_;        // likewise, of a lane
   Request* current_ = nullptr;
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
 
   // A peer's channel has closed, and the control plane has until then to say why.
-  std::optional<std::pair<ChannelClosed, BackoffPolicy::Clock::time_point>> cut_off_;
+  struct CutOff {
+    ChannelClosed closed;
+    BackoffPolicy::Clock::time_point until;
+    bool asked = false;  // what the peer has called, which has left
+  };
+  std::optional<CutOff> cut_off_;
 
   std::optional<BackoffPolicy::Clock::time_point> given_up_at_;
   BackoffPolicy::Clock::time_point released_at_{};  // the last of what was given up
 
   PeerAnswers answers_{members_};
   std::map<std::pair<int, int>, std::shared_ptr<Group>> lanes_;  // by who sends and who receives
+  std::vector<std::atomic<Group*>> lane_at_;                     // the same, by place_of_lane(); thread-safe
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };

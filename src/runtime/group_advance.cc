@@ -38,6 +38,7 @@ void Group::make_ready(const Request& request) {
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_.job_rank_of(peer));
   ready_plan_ = &plan;
   ready_label_ = request.label;
+  remember_at_once(plan, request.label);
 }
 
 inline void Group::enter(Request& request) {
@@ -107,7 +108,7 @@ inline bool Group::begin_part(Request& request) {
     output = request.staged->output(part);
   }
   if (request.input.scalar) input = scaled(request, input);
-  request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output);
+  request.operation.start(request.plan->part(part), request.tag(), links_, workspace_, input, output, request.is_sent);
   request.stage = Request::Stage::running;
   return true;
 }
@@ -248,14 +249,20 @@ void Group::abandon(Request& request) {
   finish(request);
 }
 
-// A data connection that closes is a symptom. The control plane tells the cause, within moments.
+// A data connection that closes is a symptom. The control plane tells the cause, within moments. If the peer has left
+// the job, the control plane also knows which calls it had made: perhaps another one than this rank.
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
-  const auto& [closed, until] = *cut_off_;
+  auto& [closed, until, asked] = *cut_off_;
   const int peer = members_.rank_of(closed.peer);
+  const bool has_left = job_->notices().has_left(closed.peer);
   if (!failure_->is_well()) {
     fail_by_loss();
-  } else if (job_->notices().has_left(closed.peer)) {
+  } else if (has_left && !asked && current_ != nullptr) {
+    asked = true;
+    until = BackoffPolicy::Clock::now() + kVerdictWithin;
+    job_->control().probe(closed.peer, id_, told_as_, current_->sequence);
+  } else if (has_left && BackoffPolicy::Clock::now() > until) {
     abort({ErrorCode::peer_left, peer,
            members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
   } else if (BackoffPolicy::Clock::now() > until) {

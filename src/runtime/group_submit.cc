@@ -86,6 +86,7 @@ const Plan& Group::plan_for(const CallSpec& spec, PlanCache::Buffers buffers) {
   if (plans_.is_full() && !is_busy()) {
     plans_.clear();
     ready_plan_ = nullptr;
+    forget_at_once();
   }
   return plans_.plan_for(spec, buffers);
 }
@@ -221,6 +222,20 @@ void Group::check(const CallSpec& spec, ConstBuffer input, Buffer output, const 
   if (sides.staged() && failure_->is_well()) make_room(plan, sides, terms.stream, lock);
 }
 
+// group_at_once.cc does the rest.
+inline Group::AtOnceEnd Group::run_at_once(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
+                                           const Terms& terms, const Engine::Lock& lock) {
+  if (at_once_ == nullptr || ready_plan_ == nullptr ||
+      plans_.last_plan_for(spec, PlanCache::Buffers::usual) != ready_plan_ || terms.label != ready_label_ ||
+      terms.scalar || terms.stream != nullptr || sides.staged() || !can_go_at_once() ||
+      check_buffers(*ready_plan_, input, output))  // nothing else of admit() can refuse such a call
+    return AtOnceEnd::not_begun;
+  const Tag tag = next_tag();
+  if (!at_once_->send(tag, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)))
+    return AtOnceEnd::not_begun;
+  return ends_at_once(tag, lock) ? AtOnceEnd::over : AtOnceEnd::sent;
+}
+
 void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
   if (is_grouping()) return CallGroup::add(*this, spec, input, output, terms, nullptr);
   const Sides sides = look_at(spec, input, output, terms.stream);
@@ -235,8 +250,11 @@ void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Te
     }
     return;
   }
-  Request request;
   Engine::Lock lock(job_->engine());
+  const AtOnceEnd at_once = run_at_once(spec, sides, input, output, terms, lock);
+  if (at_once == AtOnceEnd::over) return;
+  Request request;
+  request.is_sent = at_once == AtOnceEnd::sent;
   admit(request, spec, sides, input, output, terms, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;

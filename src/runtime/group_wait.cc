@@ -31,8 +31,7 @@ std::string seconds(BackoffPolicy::Clock::duration time) {
 
 }  // namespace
 
-// --- waiting
-// --------------------------------------------------------------------------------------------------------------
+// --- waiting --------------------------------------------------------------------------------------------------------
 
 bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::time_point until, bool among_others) {
   const FloatEnvironment environment;
@@ -108,12 +107,12 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
   const int missing = current_->participation == nullptr ? -1 : current_->participation->missing();
   if (current_->waits_device && missing < 0) return watch_device();
-  const int peer = missing >= 0 ? missing : current_->operation.waiting_for();
+  const auto [peer, takes] = missing >= 0 ? Operation::Awaited{missing, false} : current_->operation.waiting_for();
   if (peer < 0) return;
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, timeout / 4});
   if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
-    job_->control().probe(members_.job_rank_of(peer), id_, current_->sequence);
+    job_->control().probe(members_.job_rank_of(peer), id_, told_as_, current_->sequence);
     job_->transports().look_at_peers();
   }
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
@@ -123,9 +122,10 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
            members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (waited > timeout) {
     abort({ErrorCode::timeout, peer,
-           answers_.standing_of(peer, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
+           answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
-    job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call()) + " after " + seconds(waited));
+    job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call(), takes) + " after " +
+                     seconds(waited));
   }
 }
 

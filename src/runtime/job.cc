@@ -38,8 +38,7 @@ bool must_share(const std::vector<Member>& members, int own) {
 
 }  // namespace
 
-// --- joining
-// ------------------------------------------------------------------------------------------------------------
+// --- joining --------------------------------------------------------------------------------------------------------
 
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<DeviceRendezvous> rendezvous)
     : settings_(within_clocks(settings)),
@@ -71,12 +70,12 @@ void Job::enter() {
   is_own_table_ = !announced.empty();
   table_ = announced.empty() ? ChoiceTable::built_in() : parse_table(announced, "the table of rank 0");
   const std::size_t cache_bytes = topology::largest_cache_bytes(topology::allowed_processors().front());
-  cache_bytes_ = cache_bytes > 0 ? cache_bytes : kUsualCacheBytes;
+  if (cache_bytes > 0) host_.cache_bytes = std::min(cache_bytes, kMostCacheBytes);
   const std::vector<Member>& members = control_->members();
   has_gpus_ = std::ranges::any_of(members, &Member::sees_gpus);
-  const bool share_processors = must_share(members, rank());
-  if (share_processors) engine_.set_crowded();
-  transports_.begin(members, share_processors);
+  host_.crowded = must_share(members, rank());
+  if (host_.crowded) engine_.set_crowded();
+  transports_.begin(members, host_.crowded);
   engine_.use(transports_.used(), transports_.wakes_sleepers());
   log_decisions();
   control_->on_connection([this](int peer, Path path, std::uint64_t communicator, int fd, const Error* error) {
@@ -102,8 +101,7 @@ void Job::log_decisions() const {
   });
 }
 
-// --- leaving, and forking
-// -------------------------------------------------------------------------------------------------
+// --- leaving, and forking -------------------------------------------------------------------------------------------
 
 Job::~Job() {
   ProgressThread::end(std::move(progress_thread_));
@@ -123,8 +121,7 @@ void Job::after_fork_in_child() {
   notices_.after_fork_in_child();
 }
 
-// --- for its communicators
-// ----------------------------------------------------------------------------------------------
+// --- for its communicators ------------------------------------------------------------------------------------------
 
 void Job::add(JobMember& member) {
   engine_.add(member);

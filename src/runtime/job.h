@@ -10,6 +10,7 @@
 #include "control/control.h"
 #include "control/join_job.h"
 #include "executor/device_rendezvous.h"
+#include "executor/plan.h"
 #include "runtime/engine.h"
 #include "runtime/notices.h"
 #include "runtime/process_jobs.h"
@@ -35,8 +36,8 @@ class Job final : public ProcessJob {
   int size() const { return settings_.size; }
   const Settings& settings() const { return settings_; }
   const Log& log() const { return log_; }
-  const ChoiceTable& table() const { return table_; }       // rank 0's, the same on every rank
-  std::size_t cache_bytes() const { return cache_bytes_; }  // of the largest cache of a processor of this rank's
+  const ChoiceTable& table() const { return table_; }  // rank 0's, the same on every rank
+  const Host& host() const { return host_; }
   Control& control() { return *control_; }
   Engine& engine() { return engine_; }
   Notices& notices() { return notices_; }
@@ -84,7 +85,7 @@ class Job final : public ProcessJob {
   bool sees_gpus_ = false, has_gpus_ = false;
   const bool is_threads_, goes_ahead_;
   const std::shared_ptr<DeviceRendezvous> rendezvous_;
-  std::size_t cache_bytes_ = 0;
+  Host host_;
 
   Engine engine_;
   Transports transports_;

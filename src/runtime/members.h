@@ -29,6 +29,8 @@ class Members {
     return found == job_ranks_.end() ? -1 : static_cast<int>(found - job_ranks_.begin());
   }
 
+  bool is_lane() const { return numbers_.size() == 2; }  // what one rank sends to another
+
   // By which users know a rank; -1 stays.
   int number_of(int rank) const { return rank < 0 || numbers_.empty() ? rank : numbers_[rank]; }
 
@@ -42,7 +44,7 @@ class Members {
 
   // As describe(call), and of a transfer also "from rank 0 to rank 3".
   std::string name_of(const Call& call) const {
-    return numbers_.size() < 2 ? describe(call) : describe(call) + " from " + name_of(0) + " to " + name_of(1);
+    return !is_lane() ? describe(call) : describe(call) + " from " + name_of(0) + " to " + name_of(1);
   }
 
  private:

@@ -32,17 +32,21 @@ void Partings::heard(const Notice& verdict) {
   const auto found = partings_.find(verdict.communicator);
   if (found == partings_.end()) return;
   Parting& parting = found->second;
+  std::string what;
   if (verdict.kind == Notice::Kind::differed) {
     const Members& members = parting.members;
-    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + difference(parting, verdict),
-                          members.number_of(members.rank()), members.number_of(members.rank_of(verdict.peer)));
+    const int peer = members.rank_of(verdict.peer);
+    const bool of_lane = Call::unpack(verdict.last).collective == Collective::transfer && !members.is_lane();
+    what = difference(of_lane && peer >= 0 ? lane_from(parting, peer) : parting, verdict);
+    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + what, members.number_of(members.rank()),
+                          members.number_of(peer));
   }
   if (parting.is_awaited) {
     parting.is_over = true;
     news_.notify_all();
     return;
   }
-  if (parting.error) tell_of_untold(log_, difference(parting, verdict));
+  if (parting.error) tell_of_untold(log_, what);
   partings_.erase(found);
 }
 
@@ -57,6 +61,11 @@ std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::mil
   std::optional<Error> error = std::move(found->second.error);
   partings_.erase(found);
   return error;
+}
+
+// What `peer` sends to this rank, who has made no such call.
+Partings::Parting Partings::lane_from(const Parting& parting, int peer) {
+  return {Members(parting.members, peer, parting.members.rank()), {}, false};
 }
 
 std::string Partings::difference(const Parting& parting, const Notice& verdict) {

@@ -44,6 +44,7 @@ class Partings {
     bool is_over = false;
     std::optional<Error> error;
   };
+  static Parting lane_from(const Parting& parting, int peer);
   static std::string difference(const Parting& parting, const Notice& verdict);
 
   const Log& log_;

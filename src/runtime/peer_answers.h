@@ -22,14 +22,16 @@ class PeerAnswers {
   }
 
   // How `peer` stands in the call, as far as it has said: "rank 2 has not entered all_reduce #412 (float32 x 1048576,
-  // sum); it last completed broadcast #411;"
-  std::string standing_of(int peer, const Call& call) const {
+  // sum); it last completed broadcast #411;". takes: this rank waits for it to take what was sent to it.
+  std::string standing_of(int peer, const Call& call, bool takes) const {
     const std::lock_guard lock(mutex_);
     const auto answer = answers_.find(peer);
     const std::string name = members_.name_of(peer), words = members_.name_of(call);
     if (answer == answers_.end() || answer->second.sequence != call.sequence)
       return name + " does not answer in " + words;
-    if (answer->second.entered) return name + " is in " + words + " too, but what it should send has not come";
+    if (answer->second.entered)
+      return name + " is in " + words + " too, but " +
+             (takes ? "has not taken what is sent to it" : "what it should send has not come");
     const bool some = answer->second.last != Tag{};
     return name + " has not entered " + words + "; it " +
            (some ? "last completed " + members_.name_of(Call::unpack(answer->second.last))

@@ -21,12 +21,11 @@ constexpr std::size_t kMaxParts = 32;
 
 }  // namespace
 
-PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, std::size_t cache_bytes, bool cuts,
-                     const Log& log)
+PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, const Host& host, bool cuts, const Log& log)
     : rank_(rank),
       layout_(std::move(layout)),
       chooser_(table, layout_.ranks(), layout_.hosts()),
-      cache_bytes_(cache_bytes),
+      host_(host),
       cuts_(cuts),
       log_(log) {}
 
@@ -55,7 +54,7 @@ Call PlanCache::resolve(const CallSpec& spec) const {
             .count = spec.count,
             .root = static_cast<std::uint16_t>(spec.root)};
   if (call.algorithm == Algorithm::automatic)
-    call.algorithm = chooser_.choose(spec.collective, bytes_of(call), spec.order);
+    call.algorithm = chooser_.choose(spec.collective, bytes_of(call), spec.order, spec.flags == kUnequalRows);
   const AlgorithmEntry* entry = find_algorithm(spec.collective, call.algorithm);
   if (entry == nullptr)
     throw Error(ErrorCode::invalid_argument,
@@ -99,7 +98,7 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
                 .in_place = buffers == Buffers::in_place};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
-  auto plan = make_plan(call, entry, rank_, layout_, chunks, cache_bytes_, cut, custom_of(call));
+  auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));
   log_.trace([&] {
     return "a new kind of call: " + describe_kind(call) + ", by " + std::string(to_string(call.algorithm)) +
            (spec.algorithm == Algorithm::automatic ? ", as the table says" : ", as the call says") +

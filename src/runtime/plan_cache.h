@@ -23,7 +23,7 @@ class PlanCache {
  public:
   // cuts: long calls are cut into parts, so that those which pass through the host can overlap (all ranks alike).
   // `log` must outlive it.
-  PlanCache(int rank, Layout layout, const ChoiceTable& table, std::size_t cache_bytes, bool cuts, const Log& log);
+  PlanCache(int rank, Layout layout, const ChoiceTable& table, const Host& host, bool cuts, const Log& log);
 
   // The algorithm of a call that names none. Throws Error{invalid_argument}.
   Algorithm choose(Collective collective, std::size_t count, DType dtype, Order order) const;
@@ -59,7 +59,7 @@ class PlanCache {
   const int rank_;
   const Layout layout_;
   const Chooser chooser_;
-  const std::size_t cache_bytes_;
+  const Host host_;
   const bool cuts_;
   const Log& log_;
   std::deque<CustomOperator> custom_;

@@ -64,6 +64,7 @@ class Request {
   std::size_t part = 0;
   Stage stage = Stage::waiting;
   bool waits_device = false;  // what advance() could not go on without
+  bool is_sent = false;       // AtOnce::send() has sent what it sends
   bool refused = false;       // CUDA took but a part of it
   bool sleeps = false;        // somebody sleeps until it is over
   bool driven = false;        // by the job's thread

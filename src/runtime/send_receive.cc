@@ -14,6 +14,7 @@ namespace {
 
 using internal::CallGroup;
 using internal::CallSpec;
+using internal::Group;
 using internal::Terms;
 
 constexpr int kTags = 65536;
@@ -38,11 +39,16 @@ Terms with_tag(const CallOptions& options) {
 }  // namespace
 
 void Communicator::send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options) {
+  if (Group* const lane = group_->known_lane_to(to); lane != nullptr && lane->send_at_once(data, count, dtype, options))
+    return;
   const CallSpec spec = transfer(count, dtype, options);
   if (to == rank()) return CallGroup::send_to_self(*group_, spec, data, with_tag(options), nullptr);
   group_->lane_to(to).run(spec, data, nullptr, with_tag(options));
 }
 void Communicator::receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options) {
+  if (Group* const lane = group_->known_lane_from(from);
+      lane != nullptr && lane->receive_at_once(data, count, dtype, options))
+    return;
   const CallSpec spec = transfer(count, dtype, options);
   if (from == rank()) return CallGroup::receive_from_self(*group_, spec, data, with_tag(options), nullptr);
   group_->lane_from(from).run(spec, nullptr, data, with_tag(options));
@@ -62,8 +68,7 @@ Work Communicator::start_receive(Buffer data, std::size_t count, DType dtype, in
   return Work(std::move(request));
 }
 
-// --- groups of calls
-// ------------------------------------------------------------------------------------------------------
+// --- groups of calls ------------------------------------------------------------------------------------------------
 
 void group_start() { CallGroup::start(); }
 void group_end() { CallGroup::end(); }

@@ -54,8 +54,7 @@ std::string Transports::probe() {
   return obstacles;
 }
 
-// --- choosing
-// --------------------------------------------------------------------------------------------------------------
+// --- choosing -------------------------------------------------------------------------------------------------------
 
 bool Transports::Kind::reaches(int a, int b, const JobRanks& ranks) const {
   return is_candidate && obstacles[a].empty() && obstacles[b].empty() && connector->distance(a, b, ranks).empty();
@@ -159,8 +158,7 @@ std::string Transports::describe() const {
   return text + (ranks.empty() ? " none" : "") + " (TUTTI_TRANSPORT: " + settings_.transport + missing + ")";
 }
 
-// --- channels and memory
-// ---------------------------------------------------------------------------------------------------
+// --- channels and memory --------------------------------------------------------------------------------------------
 
 std::unique_ptr<Channel> Transports::open(Control& control, std::uint64_t communicator, int peer) {
   const Kind& kind = *to_[peer];

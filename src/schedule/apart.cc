@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "schedule/builder.h"
+
 namespace tutti::internal {
 namespace {
 
@@ -14,7 +16,8 @@ class Copies {
   Region of(const Region& region) {
     if (region.space != Space::input) return region;
     const auto [row, fresh] = rows_.try_emplace(region.slice, schedule_.scratch_rows);
-    if (fresh) ++schedule_.scratch_rows;
+    if (fresh) schedule_.scratch_rows += 1;
+    check_scratch_rows(schedule_.scratch_rows);
     const Region copy{Space::relay, static_cast<std::uint16_t>(row->second), region.slice, region.chunk};
     if (copied_.try_emplace(region, copy).second) append(region, copy);
     return copy;
@@ -24,7 +27,7 @@ class Copies {
   void append(const Region& from, const Region& to) {
     const auto source = static_cast<std::uint32_t>(schedule_.sources.size());
     schedule_.sources.push_back({.region = from});
-    schedule_.steps.push_back({.kind = StepKind::reduce, .source_count = 1, .region = to, .first_source = source});
+    schedule_.steps.push_back({.kind = StepKind::reduce, .part_count = 1, .region = to, .first_part = source});
   }
 
   Schedule& schedule_;

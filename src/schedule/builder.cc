@@ -1,7 +1,11 @@
 #include "schedule/builder.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 #include <utility>
+
+#include "tutti/error.h"
 
 namespace tutti::internal {
 
@@ -46,21 +50,54 @@ void Builder::before_write(const Region& region) {
   sending_.erase(lent);
 }
 
-void Builder::send(int peer, Region from) {
-  before_read(from);
-  schedule_.steps.push_back({.kind = StepKind::send, .peer = peer, .region = from});
-  sending_[memory_of(from)].push_back({peer, ++sent_[peer]});
+void check_scratch_rows(std::int64_t rows) {
+  constexpr std::int64_t kMost = std::numeric_limits<decltype(Region::row)>::max();
+  if (rows > kMost)
+    throw Error(ErrorCode::invalid_argument, "a rank needs more than " + std::to_string(kMost) +
+                                                 " rows of scratch, which is as many as have numbers");
 }
 
-void Builder::receive(int peer, Region to) {
-  before_read(to);
-  // What is lent to other peers must be back first. What is lent to this very peer need not be: its message is the
-  // answer to what it read (the verifier checks that it is).
-  if (const auto lent = sending_.find(memory_of(to)); lent != sending_.end())
-    for (const Lent& other : lent->second)
-      if (other.peer != peer) wait(StepKind::wait_send, other);
-  schedule_.steps.push_back({.kind = StepKind::receive, .peer = peer, .region = to, .message = taken_[peer]++});
-  receiving_[memory_of(to)] = {peer, ++received_[peer]};
+int Builder::new_scratch_rows(int count) {
+  check_scratch_rows(std::int64_t{schedule_.scratch_rows} + count);
+  return std::exchange(schedule_.scratch_rows, schedule_.scratch_rows + count);
+}
+
+// The step, whose further slices are in the schedule already.
+Step Builder::message_step(StepKind kind, int peer, const Extent& lent) {
+  std::vector<std::uint32_t>& slices = schedule_.further_slices;
+  const Step step{.kind = kind,
+                  .part_count = static_cast<std::uint16_t>(lent.further.size()),
+                  .peer = peer,
+                  .region = lent.first,
+                  .first_part = static_cast<std::uint32_t>(lent.further.empty() ? 0 : slices.size())};
+  slices.insert(slices.end(), lent.further.begin(), lent.further.end());
+  return step;
+}
+
+void Builder::send(int peer, const Extent& from) {
+  const Step step = message_step(StepKind::send, peer, from);
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) before_read(schedule_.row_of(step, i));
+  schedule_.steps.push_back(step);
+  const Lent lent{peer, ++sent_[peer]};
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i)
+    sending_[memory_of(schedule_.row_of(step, i))].push_back(lent);
+}
+
+void Builder::receive(int peer, const Extent& to) {
+  Step step = message_step(StepKind::receive, peer, to);
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) {
+    const Region row = schedule_.row_of(step, i);
+    before_read(row);
+    // What is lent to other peers must be back first. What is lent to this very peer need not be: its message is the
+    // answer to what it read (the verifier checks that it is).
+    if (const auto lent = sending_.find(memory_of(row)); lent != sending_.end())
+      for (const Lent& other : lent->second)
+        if (other.peer != peer) wait(StepKind::wait_send, other);
+  }
+  step.message = taken_[peer]++;
+  schedule_.steps.push_back(step);
+  const Lent lent{peer, ++received_[peer]};
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) receiving_[memory_of(schedule_.row_of(step, i))] = lent;
 }
 
 void Builder::reduce(std::vector<Source> sources, Region to, bool finish) {
@@ -74,29 +111,48 @@ void Builder::reduce(std::vector<Source> sources, Region to, bool finish) {
   before_write(to);
   schedule_.steps.push_back({.kind = StepKind::reduce,
                              .finish = finish,
-                             .source_count = static_cast<std::uint16_t>(sources.size()),
+                             .part_count = static_cast<std::uint16_t>(sources.size()),
                              .region = to,
-                             .first_source = static_cast<std::uint32_t>(schedule_.sources.size())});
+                             .first_part = static_cast<std::uint32_t>(schedule_.sources.size())});
   schedule_.sources.insert(schedule_.sources.end(), sources.begin(), sources.end());
 }
 
 Schedule Builder::build() && {
   post_early();
+  // In the order of the steps, as in their text.
+  const std::vector<std::uint32_t> written = std::exchange(schedule_.further_slices, {});
+  for (Step& step : schedule_.steps) {
+    if (step.kind == StepKind::reduce || step.part_count == 0) continue;
+    const auto begin = written.begin() + std::exchange(step.first_part, schedule_.further_slices.size());
+    schedule_.further_slices.insert(schedule_.further_slices.end(), begin, begin + step.part_count);
+  }
   return std::move(schedule_);
+}
+
+// Whether a send or receive lends the memory of `region`.
+bool Builder::overlap(const Step& message, const Region& region) const {
+  for (std::size_t i = 0; i < Schedule::rows_of(message); ++i)
+    if (memory_of(schedule_.row_of(message, i)) == memory_of(region)) return true;
+  return false;
+}
+bool Builder::overlap(const Step& message, const Step& other) const {
+  for (std::size_t i = 0; i < Schedule::rows_of(other); ++i)
+    if (overlap(message, schedule_.row_of(other, i))) return true;
+  return false;
 }
 
 // Whether `receive` may stand before `step` rather than behind it: not where the step uses its memory, lends it to
 // another peer, or waits. Lent to the very peer whose message fills it is fine, that message being the answer to what
 // the peer read.
 bool Builder::may_pass(const Step& receive, const Step& step) const {
-  const auto uses = [&](const Region& region) { return memory_of(region) == memory_of(receive.region); };
   switch (step.kind) {
-    case StepKind::send: return step.peer == receive.peer || !uses(step.region);
-    case StepKind::receive: return step.peer != receive.peer && !uses(step.region);
+    case StepKind::send: return step.peer == receive.peer || !overlap(receive, step);
+    case StepKind::receive: return step.peer != receive.peer && !overlap(receive, step);
     case StepKind::reduce:
-      return !uses(step.region) && std::ranges::none_of(schedule_.sources_of(step), [&](const Source& source) {
-        return source.peer == kLocal && uses(source.region);
-      });
+      return !overlap(receive, step.region) &&
+             std::ranges::none_of(schedule_.sources_of(step), [&](const Source& source) {
+               return source.peer == kLocal && overlap(receive, source.region);
+             });
     case StepKind::wait_send:
     case StepKind::wait_receive: return false;
   }

@@ -11,14 +11,19 @@
 
 namespace tutti::internal {
 
+// Throws Error{invalid_argument} for more rows of scratch than have numbers.
+void check_scratch_rows(std::int64_t rows);
+
 class Builder {
  public:
   Builder(int rank, int slices, int chunks = 1, bool exact_slices = false);
 
-  int new_scratch_row() { return schedule_.scratch_rows++; }
+  int new_scratch_row() { return new_scratch_rows(1); }
+  // Side by side; returns the first. Throws Error{invalid_argument} where there would be more than can be numbered.
+  int new_scratch_rows(int count);
 
-  void send(int peer, Region from);
-  void receive(int peer, Region to);
+  void send(int peer, const Extent& from);
+  void receive(int peer, const Extent& to);
   // Waits until what has been posted for `region` is there.
   void await(Region region) { before_read(region); }
 
@@ -37,11 +42,14 @@ class Builder {
     int peer;
     std::uint32_t message;  // the count to wait for
   };
+  Step message_step(StepKind kind, int peer, const Extent& lent);
   void before_read(const Region& region);
   void before_write(const Region& region);
   void wait(StepKind kind, const Lent& lent);
   void post_early();
   bool may_pass(const Step& receive, const Step& step) const;
+  bool overlap(const Step& message, const Region& region) const;
+  bool overlap(const Step& message, const Step& other) const;
   static Region memory_of(Region region);  // the key under which aliasing regions fall together
 
   Schedule schedule_;

@@ -130,11 +130,12 @@ void Simulation::send(int rank, const Step& step) {
   Channel& to = channel(rank, step.peer);
   Message& message = to.at(to.sent.size());
   to.sent.push_back(&message);
-  message.bytes = bytes(step.region);
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) message.bytes += bytes(schedules_[rank].row_of(step, i));
   const bool remote = layout_.host[rank] != layout_.host[step.peer];
   message.link = remote ? &model_.remote : &model_.local;
   const double size = static_cast<double>(message.bytes), busy = message.link->busy.at(size);
-  if (self.reduced != nullptr && self.reduced->region == step.region && message.link->in_pieces) {
+  const bool was_made = self.reduced != nullptr && self.reduced->region == step.region && step.part_count == 0;
+  if (was_made && message.link->in_pieces) {
     // The pass that combines writes to the peer as well: it is written once more, but not read.
     self.now = self.occupy(self.now, busy / 2);
     message.arrives = std::max(self.now + message.link->arrival.at(std::min(size, kPieceBytes)) - busy / 2,

@@ -206,7 +206,7 @@ void Interpreter::send(int rank, const Step& step) {
   Transfer& transfer = to.at(to.sent++);
   transfer.sent = true;
   transfer.from = step.region;
-  transfer.source = ranks_[rank].memory.at(step.region);
+  transfer.source = ranks_[rank].memory.lent(schedules_[rank], step);
   transfer.buffered = dice_.one_in(3);
   transfer.buffer.resize(transfer.source.size());
   track(transfer);
@@ -220,7 +220,7 @@ void Interpreter::receive(int rank, const Step& step) {
   from.posted.push_back(step.message);
   transfer.posted = true;
   transfer.to = step.region;
-  transfer.target = ranks_[rank].memory.at(step.region);
+  transfer.target = ranks_[rank].memory.lent(schedules_[rank], step);
   track(transfer);
 }
 
@@ -235,11 +235,13 @@ void Interpreter::combine_one(int rank, const Step& step) {
   const std::size_t i = self.left.back();
   self.left.pop_back();
   std::vector<std::uint64_t> stack;
-  for (std::size_t s = 0; s < step.source_count; ++s) {
+  for (std::size_t s = 0; s < step.part_count; ++s) {
     const Source& source = schedules_[rank].sources_of(step)[s];
-    const Elements from = self.claimed[s] ? self.claimed[s]->contents() : self.memory.at(source.region);
-    if (from.size() != self.memory.length(step.region)) throw RunError{"a source of another length than the result"};
-    stack.push_back(read(from[i]));
+    const Transfer* const message = self.claimed[s];
+    const Elements local = message ? Elements() : self.memory.at(source.region);
+    if ((message ? message->source.size() : local.size()) != self.memory.length(step.region))
+      throw RunError{"a source of another length than the result"};
+    stack.push_back(read(message ? message->content(i) : local[i]));
     for (int joins = 0; joins < source.joins; ++joins) {
       if (stack.size() < 2) throw RunError{"a tree that joins more than there is"};
       const std::uint64_t top = stack.back();
@@ -255,14 +257,14 @@ void Interpreter::combine_one(int rank, const Step& step) {
 void Interpreter::consume(int rank, const Step& step) {
   if (step.region.space == Space::input) throw RunError{"the caller's input is written"};
   if (step.region.space == Space::scratch && step.finish) throw RunError{"a finished result among partial ones"};
-  for (std::size_t s = 0; s < step.source_count; ++s) {
+  for (std::size_t s = 0; s < step.part_count; ++s) {
     const Source& source = schedules_[rank].sources_of(step)[s];
     Transfer* transfer = ranks_[rank].claimed[s];
     const Region& from = transfer ? transfer->from : source.region;
     if (source.partial != (from.space == Space::scratch))
       throw RunError{"a source of another type than it is taken for"};
     if (transfer != nullptr) transfer->given_back = transfer->arrived = true;
-    if (step.region.space == Space::output && !step.finish && (source.partial || step.source_count > 1))
+    if (step.region.space == Space::output && !step.finish && (source.partial || step.part_count > 1))
       throw RunError{"a partial result rounded"};
   }
 }

@@ -93,4 +93,18 @@ Elements RankMemory::at(const Region& region) {
   return Elements(whole).subspan(begin_of(region), size);
 }
 
+// Rows are as long here as the longest, so that one row lies a stride behind the other.
+std::vector<Element*> RankMemory::lent(const Schedule& schedule, const Step& step) {
+  std::vector<Element*> elements;
+  if (std::size_t{step.first_part} + step.part_count > schedule.further_slices.size() && step.part_count > 0)
+    throw RunError{"rows that no table has"};
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) {
+    const Region row = schedule.row_of(step, i);
+    for (Element& element : at(row)) elements.push_back(&element);
+    if (!is_scratch(row.space) && i > 0 && begin_of(row) != begin_of(step.region) + i * row_stride_)
+      throw RunError{"rows that do not lie side by side"};
+  }
+  return elements;
+}
+
 }  // namespace tutti::internal

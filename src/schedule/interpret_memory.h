@@ -55,6 +55,8 @@ class RankMemory {
   RankMemory(const Schedule& schedule, const Layout& layout, const Goal& goal, std::size_t count, bool in_place);
 
   Elements at(const Region& region);  // throws RunError
+  // Of a send or receive, whose rows must lie side by side: all elements of its message. Throws RunError.
+  std::vector<Element*> lent(const Schedule& schedule, const Step& step);
   std::size_t length(const Region& region) const;
   const Partition& partition() const { return partition_; }
 

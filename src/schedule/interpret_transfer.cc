@@ -22,7 +22,7 @@ void Transfer::move(Dice& dice) {
   if (!left.empty()) {
     const std::size_t i = left.back();
     left.pop_back();
-    (loading ? buffer[i] : target[i]) = {read(buffered && !loading ? buffer[i] : source[i]), true};
+    (loading ? buffer[i] : *target[i]) = {read(buffered && !loading ? buffer[i] : *source[i]), true};
     return;
   }
   moving = false;

@@ -23,9 +23,9 @@ class Dice {
 // the transport and on from there, and then the sender's memory is given back before the receiver takes the message.
 struct Transfer {
   Region from, to;
-  Elements source, target;
+  std::vector<Element*> source, target;
   bool sent = false;
-  bool claimed = false;  // by a receive, which posts `target`, or by a reduce, which reads contents()
+  bool claimed = false;  // by a receive, which posts `target`, or by a reduce, which reads content()
   bool posted = false;
   bool buffered = false;
   std::vector<Element> buffer;
@@ -37,7 +37,7 @@ struct Transfer {
 
   bool can_move() const { return sent && ((buffered && !given_back) || (posted && !arrived)); }
   bool can_be_consumed() const { return sent && (!buffered || given_back); }
-  Elements contents() { return buffered ? Elements(buffer) : source; }
+  const Element& content(std::size_t i) const { return buffered ? buffer[i] : *source[i]; }
   void move(Dice& dice);  // one element, or notices that all are there; throws RunError
 };
 

@@ -13,11 +13,16 @@
 //
 // Regions are named by (space, row, slice, chunk), never by byte offsets, so one schedule serves every element count:
 // the elements of a message are cut into `slices`, and each slice into `chunks` (see partition.h).
+//
+// A message is one region, or several rows that lie side by side at either end: rows of relay, or of a caller's buffer.
+// It names the slice of each. Slices must be rows of the message then, all of one length, in one chunk, and nothing may
+// be combined.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tutti::internal {
@@ -41,6 +46,15 @@ struct Region {
   friend auto operator<=>(const Region&, const Region&) = default;
 };
 
+// What a message lends: a region, or that row and those of further slices that lie behind it, side by side.
+struct Extent {
+  Extent(const Region& only) : first(only) {}  // NOLINT(google-explicit-constructor): most messages are one region
+  Extent(const Region& begin, std::vector<std::uint32_t> behind) : first(begin), further(std::move(behind)) {}
+
+  Region first;
+  std::vector<std::uint32_t> further;
+};
+
 inline constexpr int kLocal = -1;
 
 // One source of a reduce: a local region, or the next message from a peer.
@@ -60,12 +74,12 @@ enum class StepKind : std::uint8_t { send, receive, reduce, wait_send, wait_rece
 
 struct Step {
   StepKind kind = StepKind::reduce;
-  bool finish = false;  // reduce: this is the result: divide for avg, round to the element type, canonical NaN
-  std::uint16_t source_count = 0;  // reduce
-  std::int32_t peer = kLocal;      // send, receive, wait_*
-  Region region;                   // send, receive: what is lent; reduce: where the result goes
-  std::uint32_t first_source = 0;  // reduce: sources[first_source, first_source + source_count)
-  std::uint32_t message = 0;       // receive: which message of `peer` it takes, of this schedule, from 0; ascending
+  bool finish = false;           // reduce: this is the result: divide for avg, round to the element type, canonical NaN
+  std::uint16_t part_count = 0;  // reduce: of its sources; send, receive: of the rows behind `region`
+  std::int32_t peer = kLocal;    // send, receive, wait_*
+  Region region;                 // send, receive: what is lent, or its first row; reduce: where the result goes
+  std::uint32_t first_part = 0;  // [first_part, first_part + part_count) of Schedule::sources, or of further_slices
+  std::uint32_t message = 0;     // receive: which message of `peer` it takes, of this schedule, from 0; ascending
                               // wait_*: the number of messages to (or posted receives from) `peer`, counted from this
                               // schedule's start, that must have been given back
   friend bool operator==(const Step&, const Step&) = default;
@@ -80,9 +94,20 @@ struct Schedule {
   bool exact_slices = false;  // slices are the message's rows (types/collective.h), of the lengths that the call says
   std::vector<Step> steps;
   std::vector<Source> sources;
+  std::vector<std::uint32_t> further_slices;  // of messages of several rows, but for their first
 
+  // Of a reduce.
   std::span<const Source> sources_of(const Step& step) const {
-    return std::span(sources).subspan(step.first_source, step.source_count);
+    return std::span(sources).subspan(step.first_part, step.part_count);
+  }
+  // Of a send or receive: of how many rows its message is, and where row i of them lies.
+  static std::size_t rows_of(const Step& step) { return std::size_t{1} + step.part_count; }
+  Region row_of(const Step& step, std::size_t i) const {
+    Region row = step.region;
+    if (i == 0) return row;
+    if (is_scratch(row.space)) row.row = static_cast<std::uint16_t>(row.row + i);
+    row.slice = further_slices[step.first_part + i - 1];
+    return row;
   }
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

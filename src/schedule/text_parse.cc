@@ -58,18 +58,39 @@ class Line {
   int number_;
 };
 
-void parse_part(Line& line, Region& region) {
+constexpr std::size_t kMostRows = std::numeric_limits<decltype(Step::part_count)>::max();  // of a message
+
+// Behind the first: ", 7" and "-9".
+void parse_further_slices(Line& line, std::uint32_t last, std::vector<std::uint32_t>& slices) {
+  const std::size_t begin = slices.size();
+  const auto add = [&](std::uint32_t slice) {
+    if (slices.size() - begin == kMostRows) line.fail(fmt::format("no more than {} rows", kMostRows));
+    slices.push_back(last = slice);
+  };
+  while (!line.sees("chunk")) {
+    if (line.take("-")) {
+      for (const auto end = line.number<std::uint32_t>(); last < end;) add(last + 1);
+    } else {
+      line.expect(",");
+      add(line.number<std::uint32_t>());
+    }
+  }
+}
+
+// further: where the slices of more rows go, if there may be some.
+void parse_part(Line& line, Region& region, std::vector<std::uint32_t>* further = nullptr) {
   line.expect("[");
   if (line.take("row")) region.row = line.number<std::uint16_t>();
   line.expect("slice");
   region.slice = line.number<std::uint32_t>();
+  if (further != nullptr) parse_further_slices(line, region.slice, *further);
   line.expect("chunk");
   region.chunk = line.number<std::uint16_t>();
   line.expect("]");
 }
 
 // False where the line goes on with something else.
-bool parse_region(Line& line, Region& region) {
+bool parse_region(Line& line, Region& region, std::vector<std::uint32_t>* further = nullptr) {
   if (line.take("input")) {
     region.space = Space::input;
   } else if (line.take("output")) {
@@ -81,14 +102,15 @@ bool parse_region(Line& line, Region& region) {
   } else {
     return false;
   }
-  parse_part(line, region);
+  parse_part(line, region, further);
   return true;
 }
 
-Region expect_region(Line& line) {
-  Region region;
-  if (!parse_region(line, region)) line.fail("a region");
-  return region;
+void parse_extent(Line& line, Step& step, std::vector<std::uint32_t>& further) {
+  const std::size_t begin = further.size();
+  if (!parse_region(line, step.region, &further)) line.fail("a region");
+  step.part_count = static_cast<std::uint16_t>(further.size() - begin);
+  step.first_part = static_cast<std::uint32_t>(step.part_count > 0 ? begin : 0);
 }
 
 Source parse_source(Line& line, const Region& to) {
@@ -124,14 +146,14 @@ void parse_tree(Line& line, const Region& to, std::vector<Source>& sources) {
 }
 
 Step parse_reduce(Line& line, std::vector<Source>& sources) {
-  Step step{.kind = StepKind::reduce, .first_source = static_cast<std::uint32_t>(sources.size())};
+  Step step{.kind = StepKind::reduce, .first_part = static_cast<std::uint32_t>(sources.size())};
   if (!parse_region(line, step.region)) line.fail("a step");
   line.expect("=");
   step.finish = line.take("finish");
   if (step.finish) line.expect("(");
   parse_tree(line, step.region, sources);
   if (step.finish) line.expect(")");
-  step.source_count = static_cast<std::uint16_t>(sources.size() - step.first_source);
+  step.part_count = static_cast<std::uint16_t>(sources.size() - step.first_part);
   return step;
 }
 
@@ -140,19 +162,19 @@ using Claims = std::map<int, ClaimedMessages>;  // by peer; as in text.cc
 void claim_messages(const Step& step, std::span<const Source> sources, Claims& claims) {
   if (step.kind == StepKind::receive) claims[step.peer].claim(step.message);
   if (step.kind != StepKind::reduce) return;
-  for (const Source& source : sources.subspan(step.first_source))
+  for (const Source& source : sources.subspan(step.first_part))
     if (source.peer != kLocal) claims[source.peer].claim_first();
 }
 
-Step parse_step(Line& line, std::vector<Source>& sources, const Claims& claims) {
+Step parse_step(Line& line, Schedule& schedule, const Claims& claims) {
   Step step;
   if (line.take("send")) {
     step.kind = StepKind::send;
-    step.region = expect_region(line);
+    parse_extent(line, step, schedule.further_slices);
     line.expect("to");
   } else if (line.take("receive")) {
     step.kind = StepKind::receive;
-    step.region = expect_region(line);
+    parse_extent(line, step, schedule.further_slices);
     line.expect("from");
   } else if (line.take("wait_send")) {
     step.kind = StepKind::wait_send;
@@ -163,7 +185,7 @@ Step parse_step(Line& line, std::vector<Source>& sources, const Claims& claims) 
     step.message = line.number<std::uint32_t>();
     line.expect("from");
   } else {
-    return parse_reduce(line, sources);
+    return parse_reduce(line, schedule.sources);
   }
   step.peer = line.number();
   if (step.kind == StepKind::receive) {
@@ -214,7 +236,7 @@ std::vector<Schedule> parse_schedules(std::string_view text) {
       line.fail("'rank'");
     } else {
       Schedule& schedule = schedules.back();
-      schedule.steps.push_back(parse_step(line, schedule.sources, claims));
+      schedule.steps.push_back(parse_step(line, schedule, claims));
       claim_messages(schedule.steps.back(), schedule.sources, claims);
     }
     if (!line.empty()) line.fail("nothing more");

@@ -12,7 +12,8 @@ namespace tutti::internal {
 
 // schedules[r] is rank r's. Proves, for every interleaving and however little or much the transports buffer:
 //   - form: regions, peers and side tables in range; trees well formed; partial and element types agree along each
-//     message, as do slices and chunks; slices, chunks and exact_slices are the same on all ranks;
+//     message, as do slices and chunks, row by row; rows of a message lie side by side; slices, chunks and exact_slices
+//     are the same on all ranks;
 //   - every message sent is received and the other way round;
 //   - no deadlock;
 //   - no race: a region is never written while it may still be read or written by anyone else (input row 0 and

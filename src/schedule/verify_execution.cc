@@ -81,10 +81,11 @@ void Execution::send(int rank, const Step& step) {
   Rank& self = ranks_[rank];
   Channel& to = channel(rank, step.peer);
   Message& sent = to.at(to.sent++);
-  sent.from = step.region;
-  sent.value = load({step.region, rank, self.next, false, &sent, step.peer});
+  sent.send_step = self.next;
+  for (std::size_t i = 0; i < Schedule::rows_of(step); ++i)
+    sent.values.push_back(load({schedules_[rank].row_of(step, i), rank, self.next, false, &sent, step.peer}));
   sent.rounds = self.rounds + 1;
-  join(sent.clock, clock_of_send(rank, sent.value));
+  join(sent.clock, clock_of_send(rank, sent.values.front()));
   ++messages_;
   if (sent.receive_step != kNotYet) transfer(rank, step.peer, sent);
   wake(step.peer);
@@ -98,7 +99,6 @@ void Execution::receive(int rank, const Step& step) {
   Message& posted = from.at(step.message);
   posted.number = step.message;
   from.posted.push_back(&posted);
-  posted.to = step.region;
   posted.receive_step = self.next;
   join(posted.clock, self.clock);
   if (sent) transfer(step.peer, rank, posted);
@@ -107,15 +107,30 @@ void Execution::receive(int rank, const Step& step) {
 // The copy of a posted message. It may happen at any moment from here on, and is over when the receiver has waited for
 // it.
 void Execution::transfer(int from, int to, Message& message) {
-  if (message.from.slice != message.to.slice || message.from.chunk != message.to.chunk)
-    fail(to, message.receive_step,
-         fmt::format("expects {} but rank {} sends {}", to_text(message.to), from, to_text(message.from)));
-  if ((message.from.space == Space::scratch) != (message.to.space == Space::scratch))
-    fail(to, message.receive_step,
-         fmt::format("{} cannot hold rank {}'s {}: only one of them holds partial results", to_text(message.to), from,
-                     to_text(message.from)));
-  store({message.to, to, message.receive_step, true, &message, from}, message.value, message.clock);
+  check_rows(from, to, message);
+  const Schedule& schedule = schedules_[to];
+  const Step& step = schedule.steps[message.receive_step];
+  for (std::size_t i = 0; i < message.values.size(); ++i)
+    store({schedule.row_of(step, i), to, message.receive_step, true, &message, from}, message.values[i], message.clock);
   give_back(from, to, message);
+}
+
+void Execution::check_rows(int from, int to, const Message& message) const {
+  const Step& send = schedules_[from].steps[message.send_step];
+  const Step& receive = schedules_[to].steps[message.receive_step];
+  const auto refuse = [&](const std::string& what) { fail(to, message.receive_step, what); };
+  if (Schedule::rows_of(send) != Schedule::rows_of(receive))
+    refuse(fmt::format("expects {} rows, {}, but rank {} sends {}, {}", Schedule::rows_of(receive),
+                       extent_text(schedules_[to], receive), from, Schedule::rows_of(send),
+                       extent_text(schedules_[from], send)));
+  for (std::size_t i = 0; i < Schedule::rows_of(send); ++i) {
+    const Region sent = schedules_[from].row_of(send, i), wanted = schedules_[to].row_of(receive, i);
+    if (sent.slice != wanted.slice || sent.chunk != wanted.chunk)
+      refuse(fmt::format("expects {} but rank {} sends {}", to_text(wanted), from, to_text(sent)));
+    if ((sent.space == Space::scratch) != (wanted.space == Space::scratch))
+      refuse(fmt::format("{} cannot hold rank {}'s {}: only one of them holds partial results", to_text(wanted), from,
+                         to_text(sent)));
+  }
 }
 
 void Execution::give_back(int from, int to, Message& message) {
@@ -128,7 +143,7 @@ void Execution::give_back(int from, int to, Message& message) {
 
 bool Execution::gather(int rank, const Step& step) {
   std::vector<Message*>& arrived = ranks_[rank].arrived;
-  while (arrived.size() < step.source_count) {
+  while (arrived.size() < step.part_count) {
     const Source& source = schedules_[rank].sources_of(step)[arrived.size()];
     Message* message = nullptr;
     if (source.peer != kLocal) {
@@ -150,7 +165,7 @@ bool Execution::reduce(int rank, const Step& step) {
     self.rounds = std::max(self.rounds, message->rounds);
   }
   std::vector<int> partial;
-  for (std::size_t i = 0; i < step.source_count; ++i) {
+  for (std::size_t i = 0; i < step.part_count; ++i) {
     const Source& source = schedules_[rank].sources_of(step)[i];
     const Message* message = self.arrived[i];
     partial.push_back(message ? take(rank, source, *message) : load({source.region, rank, self.next}));
@@ -164,7 +179,7 @@ bool Execution::reduce(int rank, const Step& step) {
   check_finish(rank, step, partial.back());
   store({step.region, rank, self.next, true}, result, self.clock);
   note_shortcuts(rank, result);
-  for (std::size_t i = 0; i < step.source_count; ++i) {
+  for (std::size_t i = 0; i < step.part_count; ++i) {
     Message* message = self.arrived[i];
     if (message == nullptr) continue;
     message->receiver_done = self.next;
@@ -176,15 +191,17 @@ bool Execution::reduce(int rank, const Step& step) {
 }
 
 int Execution::take(int rank, const Source& source, const Message& message) const {
-  if (message.from.slice != source.region.slice || message.from.chunk != source.region.chunk)
+  const Schedule& sender = schedules_[source.peer];
+  const Step& send = sender.steps[message.send_step];
+  const auto refuse = [&](const std::string& what) {
     fail(rank, ranks_[rank].next,
-         fmt::format("expects slice {} chunk {} but rank {} sends {}", source.region.slice, source.region.chunk,
-                     source.peer, to_text(message.from)));
-  if (source.partial != (message.from.space == Space::scratch))
-    fail(rank, ranks_[rank].next,
-         fmt::format("expects {} but rank {} sends {}", source.partial ? "partial results" : "elements", source.peer,
-                     to_text(message.from)));
-  return message.value;
+         fmt::format("expects {} but rank {} sends {}", what, source.peer, extent_text(sender, send)));
+  };
+  if (Schedule::rows_of(send) != 1) refuse("one region");
+  if (send.region.slice != source.region.slice || send.region.chunk != source.region.chunk)
+    refuse(fmt::format("slice {} chunk {}", source.region.slice, source.region.chunk));
+  if (source.partial != (send.region.space == Space::scratch)) refuse(source.partial ? "partial results" : "elements");
+  return message.values.front();
 }
 
 bool Execution::wait_send(int rank, const Step& step) {

@@ -54,13 +54,12 @@ class Execution {
   struct Message {
     Clock clock;  // what those knew who have posted it so far; released once it is waited for
     int rounds = 0;
-    Region from, to;
-    int value = 0;
-    int receive_step = kNotYet;  // stays so where a reduce takes it
-    std::size_t number = 0;      // set where it is posted
+    int send_step = kNotYet, receive_step = kNotYet;  // the latter stays so where a reduce takes it
+    std::vector<int> values;                          // by row
+    std::size_t number = 0;                           // set where it is posted
     bool taken = false;
-    // After this step of the sender the loan of `from` is over; after this one of the receiver those of `from` and
-    // `to`.
+    // After this step of the sender the loan of what is sent is over; after this one of the receiver those of both
+    // ends.
     int sender_done = kNotYet, receiver_done = kNotYet;
   };
   struct Channel {  // from one rank to another
@@ -119,6 +118,7 @@ class Execution {
   bool gather(int rank, const Step& step);  // a reduce's messages, as far as they have been sent
   int take(int rank, const Source& source, const Message& message) const;
   void transfer(int from, int to, Message& message);
+  void check_rows(int from, int to, const Message& message) const;  // one end's are the other's
   void give_back(int from, int to, Message& message);
   int load(const Access& access);
   void store(const Access& access, int expression, const Clock& start);

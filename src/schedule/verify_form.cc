@@ -41,11 +41,11 @@ class FormCheck {
     if (step.kind != StepKind::reduce) check_peer(step.peer);
     switch (step.kind) {
       case StepKind::send:
-        check_region(step.region);
+        check_extent(step);
         ++sent[step.peer];
         break;
       case StepKind::receive:
-        check_writable(step.region);
+        check_extent(step);
         check_message(step);
         ++received[step.peer];
         ++posted_[step.peer];
@@ -73,6 +73,33 @@ class FormCheck {
       check_type(region);
     else
       check_held(region);
+  }
+  // Of a send or receive. Rows of which one begins where the one before ends: one behind the other in relay, or in the
+  // caller's buffer.
+  void check_extent(const Step& step) const {
+    const auto check_row = [&](const Region& row) {
+      step.kind == StepKind::send ? check_region(row) : check_writable(row);
+    };
+    check_row(step.region);
+    if (step.part_count == 0) return;
+    if (!holds_.traits.has_rows() || holds_.traits.result != Result::moved || schedule_.chunks != 1)
+      fail("a message of several rows needs rows of one length, in one chunk, which nothing combines");
+    if (std::uint64_t{step.first_part} + step.part_count > schedule_.further_slices.size())
+      fail("its further rows are outside the table");
+    if (is_scratch(step.region.space) && step.region.row + step.part_count >= schedule_.scratch_rows)
+      fail(fmt::format("it has {} rows from {} on, and there are only {}", Schedule::rows_of(step),
+                       to_text(step.region), schedule_.scratch_rows));
+    for (std::size_t i = 1; i < Schedule::rows_of(step); ++i) {
+      const Region row = schedule_.row_of(step, i);
+      check_row(row);
+      if (!is_scratch(row.space) && index_of(row) != index_of(step.region) + static_cast<int>(i))
+        fail(fmt::format("{} does not lie behind {}", to_text(row), to_text(schedule_.row_of(step, i - 1))));
+    }
+  }
+  // Which row of the buffer it is. Requires check_held() to have passed.
+  int index_of(const Region& region) const {
+    const RowRange held = region.space == Space::input ? holds_.input(schedule_.rank) : holds_.output(schedule_.rank);
+    return held.index(static_cast<int>(region.slice));
   }
   // One memory is never both.
   void check_type(const Region& region) const {
@@ -125,8 +152,8 @@ class FormCheck {
 
   void check_reduce(const Step& step) {
     check_writable(step.region);
-    if (step.source_count == 0) fail("has no sources");
-    if (std::uint64_t{step.first_source} + step.source_count > schedule_.sources.size())
+    if (step.part_count == 0) fail("has no sources");
+    if (std::uint64_t{step.first_part} + step.part_count > schedule_.sources.size())
       fail("its sources are outside the table");
     int depth = 0;
     for (const Source& source : schedule_.sources_of(step)) {
@@ -157,7 +184,7 @@ class FormCheck {
   void check_result(const Step& step) const {
     if (step.region.space == Space::scratch) {
       if (step.finish) fail("a finished result does not belong in scratch, which holds partial results");
-    } else if (!step.finish && (step.source_count > 1 || schedule_.sources_of(step)[0].partial)) {
+    } else if (!step.finish && (step.part_count > 1 || schedule_.sources_of(step)[0].partial)) {
       fail("a partial result is stored into the output unfinished");
     }
   }

@@ -52,6 +52,7 @@ class ShortcutCheck {
   }
 
   void check_send(const Shortcut& shortcut) const {
+    if (Schedule::rows_of(step(shortcut.other)) != 1) fail(shortcut, "it makes one region, and several rows are sent");
     const Region& made = step(shortcut.reduce).region;
     const Region& sent = step(shortcut.other).region;
     if (made.slice != sent.slice || made.chunk != sent.chunk ||
@@ -72,7 +73,7 @@ class ShortcutCheck {
     const Step& last = step(other);
     if (last.kind != StepKind::reduce || !last.finish) fail(shortcut, "it finishes nothing");
     const Source& source = schedule_.sources_of(last)[0];
-    if (last.source_count != 1 || source.peer != kLocal || source.region.space != Space::scratch ||
+    if (last.part_count != 1 || source.peer != kLocal || source.region.space != Space::scratch ||
         source.region != step(reduce).region)
       fail(shortcut, "it finishes something else");
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "collectives/catalogue.h"
+
 namespace tutti::internal {
 namespace {
 
@@ -11,6 +13,15 @@ constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core
 // way: over TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
 constexpr std::size_t kCombinedChunkBytes = 1024 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
+
+// Short messages between hosts, several rows of which go in one. Over TCP on two cores, each rank a host of its own, by
+// turns, us for 4 KiB: all_to_all one_shot and bruck took 53 and 41 with 4 ranks, 200 and 139 with 8, 1770 and 490 with
+// 16; scatter one_shot and binomial_tree 17 and 13, 45 and 31, 128 and 76; all_gather one_shot, ring and bruck 53, 59
+// and 41; 198, 195 and 135; 1566, 872 and 438. all_to_all and scatter still won with 16 KiB, and lost from 64 to 256
+// KiB on. The bound is the lower one, as such a link is slower: bruck sends a row log n / 2 times. Over shared memory
+// none of them won. gather/binomial_tree was no faster than one_shot with 8 and 16 ranks, which shared the cores, so it
+// is not here.
+constexpr std::size_t kJoinedBytes = 16 * kKiB;
 
 // Measured by hand on two cores. All keep the canonical order.
 std::vector<Rule> built_in_rules() {
@@ -32,22 +43,29 @@ std::vector<Rule> built_in_rules() {
       {reduce_scatter, kAnyRanks, HostCount::any, kAnyBytes, canonical, sliced_tree},
       {all_gather, kAnyRanks, HostCount::shared, 2048 * kKiB, canonical, ring},
       {all_gather, kAnyRanks, HostCount::shared, kAnyBytes, canonical, hierarchical},
+      {all_gather, 2, HostCount::any, kAnyBytes, canonical, one_shot},
+      {all_gather, kAnyRanks, HostCount::several, kJoinedBytes, canonical, bruck},
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
       {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
       {barrier, kAnyRanks, HostCount::any, kAnyBytes, canonical, dissemination},
+      {reduce, 2, HostCount::any, kAnyBytes, canonical, one_shot},
       {reduce, 8, HostCount::any, 16 * kKiB, canonical, one_shot},
       {reduce, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
       {reduce, 32, HostCount::any, kAnyBytes, canonical, two_shot},
       {reduce, kAnyRanks, HostCount::any, kAnyBytes, canonical, binomial_tree},
       {gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
+      {scatter, 2, HostCount::any, kAnyBytes, canonical, one_shot},
+      {scatter, kAnyRanks, HostCount::several, kJoinedBytes, canonical, binomial_tree},
       {scatter, kAnyRanks, HostCount::any, kAnyBytes, canonical, one_shot},
       {scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
       {scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
       {exclusive_scan, 8, HostCount::any, 2 * kKiB, canonical, one_shot},
       {exclusive_scan, kAnyRanks, HostCount::any, kAnyBytes, canonical, recursive_doubling},
       {transfer, kAnyRanks, HostCount::any, kAnyBytes, canonical, direct},
+      {all_to_all, 2, HostCount::any, kAnyBytes, canonical, one_shot},
+      {all_to_all, 1024, HostCount::several, kJoinedBytes, canonical, bruck},
       {all_to_all, 16, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_to_all, kAnyRanks, HostCount::any, 256 * kKiB, canonical, one_shot},
       {all_to_all, kAnyRanks, HostCount::any, kAnyBytes, canonical, pairwise},
@@ -67,14 +85,18 @@ Chooser::Chooser(const ChoiceTable& table, int ranks, int hosts) : ranks_(ranks)
       if (rule.is_for(ranks, hosts)) rules_[static_cast<std::size_t>(rule.collective)].push_back(rule);
 }
 
-const Rule* Chooser::rule_for(Collective collective, std::size_t bytes, Order allowed) const {
+const Rule* Chooser::rule_for(Collective collective, std::size_t bytes, Order allowed, bool unequal_rows) const {
+  const auto takes_rows = [&](const Rule& rule) {
+    const AlgorithmEntry* const entry = unequal_rows ? find_algorithm(collective, rule.algorithm) : nullptr;
+    return entry == nullptr || !entry->joins_rows;
+  };
   for (const Rule& rule : rules_[static_cast<std::size_t>(collective)])
-    if (rule.holds(bytes, allowed)) return &rule;
+    if (rule.holds(bytes, allowed) && takes_rows(rule)) return &rule;
   return nullptr;
 }
 
-Algorithm Chooser::choose(Collective collective, std::size_t bytes, Order allowed) const {
-  const Rule* rule = rule_for(collective, bytes, allowed);
+Algorithm Chooser::choose(Collective collective, std::size_t bytes, Order allowed, bool unequal_rows) const {
+  const Rule* rule = rule_for(collective, bytes, allowed, unequal_rows);
   return rule == nullptr ? Algorithm::automatic : rule->algorithm;
 }
 

@@ -60,11 +60,12 @@ class Chooser {
  public:
   Chooser(const ChoiceTable& table, int ranks, int hosts);
 
-  // nullptr: there is no rule for the collective. The pointer is valid as long as the chooser.
-  const Rule* rule_for(Collective collective, std::size_t bytes, Order allowed) const;
+  // nullptr: there is no rule for the collective. The pointer is valid as long as the chooser. unequal_rows: of a call
+  // whose rows have different lengths; rules with algorithms that do not take them are passed over.
+  const Rule* rule_for(Collective collective, std::size_t bytes, Order allowed, bool unequal_rows = false) const;
 
   // automatic where there is no rule.
-  Algorithm choose(Collective collective, std::size_t bytes, Order allowed) const;
+  Algorithm choose(Collective collective, std::size_t bytes, Order allowed, bool unequal_rows = false) const;
 
   // Pieces that a pipelining algorithm, chosen or asked for, cuts a message of `bytes` into.
   int chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const;

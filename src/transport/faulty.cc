@@ -10,16 +10,16 @@ class FaultyChannel final : public Channel {
   FaultyChannel(std::unique_ptr<Channel> inner, const Faults& faults, const bool& awake, std::uint64_t seed, int peer)
       : inner_(std::move(inner)), faults_(faults), awake_(awake), random_(seed), peer_(peer) {}
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override {
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
     if (messages_ == faults_.close_at) inner_.reset();
-    open().send(tag_to_send(tag), data, bytes);
+    open().send(tag_to_send(tag), data, bytes, copier);
     ++messages_;
   }
   std::uint64_t sent() override { return shown_later(sent_, open().sent()); }
 
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override {
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override {
     const bool special = messages_ == faults_.close_at || messages_ == faults_.flip_tag_at;
-    return special || chance(faults_.refuse_reserve_percent) ? nullptr : open().reserve(tag, bytes, source);
+    return special || chance(faults_.refuse_reserve_percent) ? nullptr : open().reserve(tag, bytes, source, copier);
   }
   void commit(const Tag& tag) override {
     open().commit(tag);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -38,13 +39,17 @@ struct ChannelClosed {
 // those beyond.
 inline constexpr std::size_t kMaxPostedReceives = 256;
 
+// Who should copy a message that no rank can use where it lies. A hint. peer: the peer copies alone, straight from this
+// rank's memory, which stays lent until then. each: this rank copies into a buffer, and the peer copies out of it.
+enum class Copier : std::uint8_t { each, peer };
+
 class Channel {
  public:
   virtual ~Channel() = default;
 
   // --- sending -------------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) as the next message, until sent() counts it. Zero bytes is a message too.
-  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes) = 0;
+  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier = Copier::each) = 0;
 
   // Messages given back so far, over the channel's life. May make progress.
   virtual std::uint64_t sent() = 0;
@@ -53,7 +58,8 @@ class Channel {
   // which is not an error: use send(). After commit() the message counts as sent. Between the two this channel takes no
   // send(), receive() or reserve().
   // `source`: memory that holds the message, or will, if it is copied and not made; else nullptr.
-  virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr) = 0;
+  virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr,
+                             Copier copier = Copier::each) = 0;
   virtual void commit(const Tag& tag) = 0;
 
   // To be called before a reservation is written to in another turn (Transport::begin_turn) than the one it was made
@@ -79,6 +85,26 @@ class Channel {
   // Gives back the first `bytes` of the view. The message is done when all of it has been given back (empty:
   // release(0)).
   virtual void release(std::size_t bytes) = 0;
+
+  // --- short messages, whole ----------------------------------------------------------------------------------------
+  // Instead of send(), receive() and view(), for messages of at most most_at_once() bytes: copied at once, or looked
+  // at, outside of a turn. None of these throws. Nothing is what a transport says that never does so; then nothing else
+  // here is called.
+  virtual std::optional<std::size_t> most_at_once() const { return std::nullopt; }
+  // Sends the next message so, which counts as sent; false: it cannot now, and nothing has happened.
+  virtual bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
+    static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
+    return false;
+  }
+  virtual bool can_send_at_once() { return false; }  // whether that would be true
+  // The first message that no receive has claimed, if it is here and has this tag and this length; else nullptr.
+  // Looking takes nothing, and does what flush() does. Then: takes it, which ends what look_at_once() gave. It counts
+  // as viewed.
+  virtual const std::byte* look_at_once(const Tag& tag, std::size_t bytes) {
+    static_cast<void>(tag), static_cast<void>(bytes);
+    return nullptr;
+  }
+  virtual void take_at_once() {}
 
   // --- both ----------------------------------------------------------------------------------------------------------
   // Moves what can be moved. True if anything did.

@@ -27,7 +27,15 @@ TEST_P(CApiOverEveryWire, EveryTypeIsWhatItsNumberSays) { expect("all_types"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndRight) { expect("started_calls"); }
 TEST_P(CApiOverEveryWire, StartedCallsAreToldOfWhenTheyAreOver) { expect("works_are_told_of"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndByTheTimeoutOfTheirCommunicator) { expect("works_time_out"); }
+TEST_P(CApiOverEveryWire, ScansCombineTheRanksBefore) { expect("scans"); }
+TEST_P(CApiOverEveryWire, LaterCallsUseTheAlgorithmAndTheOrderThatWereSet) { expect("algorithms_and_orders"); }
+TEST_P(CApiOverEveryWire, OtherOrdersAreAMismatchThatNamesTheRank) { expect("other_orders_are_a_mismatch"); }
+TEST_P(CApiOverEveryWire, TheTablesChoiceIsTold) { expect("choices_are_told"); }
 TEST_P(CApiOverEveryWire, SendsAndGroupsDoWhatTheySay) { expect("sends_and_groups"); }
+TEST_P(CApiOverEveryWire, OneThreadJoinsAllRanksInAGroup) { expect("one_thread_has_all_ranks"); }
+TEST_P(CApiOverEveryWire, TwoProcessesJoinTwoRanksEachInAGroup) { expect("two_processes_have_two_ranks_each"); }
+TEST_P(CApiOverEveryWire, JoinsOfAGroupComeBeforeItsCalls) { expect("joins_and_calls_in_one_group"); }
+TEST_P(CApiOverEveryWire, OneThreadSplitsAllRanksInAGroup) { expect("one_thread_splits_all_ranks"); }
 TEST_P(CApiOverEveryWire, CommunicatorsAreSplitAndMemoryIsShared) { expect("parts_and_memory"); }
 TEST_P(CApiOverEveryWire, WrongNumbersAreRefusedBeforeTheCall) { expect("refuse_wrong_numbers"); }
 TEST_P(CApiOverEveryWire, EveryRankHearsOfAMismatch) { expect("both_hear_of_a_mismatch"); }
@@ -38,8 +46,10 @@ TEST_P(CApiOverEveryWire, AFinalizedCommunicatorIsRefused) { expect("a_finalized
 
 TEST(CApi, AProcessMayHaveTwoIdsAtATime) { expect_case("join_by_two_ids"); }
 TEST(CApi, RanksMeetThroughTheCallersStore) { expect_case("join_by_store"); }
+TEST(CApi, AConfigComesBeforeTheEnvironment) { expect_case("join_by_environment_and_config"); }
 TEST(CApi, AWrongIdIsRefusedInWords) { expect_case("refuse_wrong_ids"); }
 TEST(CApi, AWrongConfigIsRefusedInWords) { expect_case("refuse_wrong_configs"); }
+TEST(CApi, AGroupWhoseJoinsFailLeavesNothing) { expect_case("refuse_wrong_groups"); }
 TEST(CApi, NullIsRefusedInWords) { expect_case("refuse_nulls"); }
 
 TEST(CApi, RanksMeetAsTheirLauncherSays) {

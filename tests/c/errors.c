@@ -171,6 +171,7 @@ static void call_in_child(void* handles) {
   IS_REFUSED(tutti_all_gather(in, out, 1, TUTTI_INT32, world, NULL));
   IS_REFUSED(tutti_gather(in, out, 1, TUTTI_INT32, 0, world, NULL));
   IS_REFUSED(tutti_scatter(in, out, 1, TUTTI_INT32, 0, world, NULL));
+  IS_REFUSED(tutti_scan(in, out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL));
   IS_REFUSED(tutti_barrier(world, NULL));
   IS_REFUSED(tutti_start_all_reduce(in, out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL, &work));
   IS_REFUSED(tutti_start_barrier(world, NULL, &work));

@@ -112,6 +112,10 @@ static const struct {
     {"all_collectives", all_collectives},
     {"all_types", all_types},
     {"started_calls", started_calls},
+    {"scans", scans},
+    {"algorithms_and_orders", algorithms_and_orders},
+    {"other_orders_are_a_mismatch", other_orders_are_a_mismatch},
+    {"choices_are_told", choices_are_told},
     {"parts_and_memory", parts_and_memory},
     {"refuse_wrong_numbers", refuse_wrong_numbers},
     {"both_hear_of_a_mismatch", both_hear_of_a_mismatch},
@@ -125,14 +129,21 @@ static const struct {
 };
 static const struct {
   const char* name;
+  void (*body)(const char* transport);
+} wire_cases[] = {
+    {"one_thread_has_all_ranks", one_thread_has_all_ranks},
+    {"two_processes_have_two_ranks_each", two_processes_have_two_ranks_each},
+    {"joins_and_calls_in_one_group", joins_and_calls_in_one_group},
+    {"one_thread_splits_all_ranks", one_thread_splits_all_ranks},
+};
+static const struct {
+  const char* name;
   void (*body)(void);
 } cases[] = {
-    {"environment", run_by_environment},
-    {"join_by_two_ids", join_by_two_ids},
-    {"join_by_store", join_by_store},
-    {"refuse_wrong_ids", refuse_wrong_ids},
-    {"refuse_wrong_configs", refuse_wrong_configs},
-    {"refuse_nulls", refuse_nulls},
+    {"environment", run_by_environment},    {"join_by_two_ids", join_by_two_ids},
+    {"join_by_store", join_by_store},       {"join_by_environment_and_config", join_by_environment_and_config},
+    {"refuse_wrong_ids", refuse_wrong_ids}, {"refuse_wrong_configs", refuse_wrong_configs},
+    {"refuse_nulls", refuse_nulls},         {"refuse_wrong_groups", refuse_wrong_groups},
 };
 
 int main(int argc, char** argv) {
@@ -143,6 +154,8 @@ int main(int argc, char** argv) {
   for (i = 0; argc == 3 && i < sizeof rank_cases / sizeof *rank_cases; ++i)
     if (strcmp(argv[1], rank_cases[i].name) == 0)
       for (size = 2; size <= 3; ++size) ++found, run_ranks(argv[2], size, rank_cases[i].body);
+  for (i = 0; argc == 3 && i < sizeof wire_cases / sizeof *wire_cases; ++i)
+    if (strcmp(argv[1], wire_cases[i].name) == 0) ++found, wire_cases[i].body(argv[2]);
   EXPECT(found > 0);
   return failures == 0 ? 0 : 1;
 }

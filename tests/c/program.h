@@ -42,6 +42,13 @@ void all_types(tutti_comm_t world, int rank, int size);
 void started_calls(tutti_comm_t world, int rank, int size);
 void parts_and_memory(tutti_comm_t world, int rank, int size);
 
+/* choices.c */
+void scans(tutti_comm_t world, int rank, int size);
+void algorithms_and_orders(tutti_comm_t world, int rank, int size);
+void other_orders_are_a_mismatch(tutti_comm_t world, int rank, int size);
+void choices_are_told(tutti_comm_t world, int rank, int size);
+void join_by_environment_and_config(void);
+
 /* joining.c */
 void join_by_two_ids(void);
 void join_by_store(void);
@@ -63,5 +70,12 @@ void works_time_out(tutti_comm_t world, int rank, int size);
 
 /* messages.c */
 void sends_and_groups(tutti_comm_t world, int rank, int size);
+
+/* groups.c */
+void one_thread_has_all_ranks(const char* transport);
+void two_processes_have_two_ranks_each(const char* transport);
+void joins_and_calls_in_one_group(const char* transport);
+void one_thread_splits_all_ranks(const char* transport);
+void refuse_wrong_groups(void);
 
 #endif

@@ -1,6 +1,7 @@
 // all_to_all in place: what is proven of ranks whose output is the memory of their input, and what is not.
 #include <gtest/gtest.h>
 
+#include "collectives/formula.h"
 #include "collectives/sweep.h"
 #include "schedule/interpret.h"
 
@@ -22,12 +23,14 @@ TEST(AllToAll, InPlaceIsRefusedWithoutACopyOfTheInput) {
     for (int n = 2; n <= 9; ++n) {
       const Layout layout = Layout::of(n);
       const auto schedules = build_all(*entry, layout, {});
-      EXPECT_FALSE(verify(schedules, layout, kInPlace).holds) << name_of(*entry) << " on " << n;
+      const bool holds = verify(schedules, layout, kInPlace).holds;
+      // Of few ranks, rows that go with others are packed before any is overwritten.
+      EXPECT_TRUE(!holds || entry->joins_rows) << name_of(*entry) << " on " << n;
       bool goes_wrong = false;
       for (std::uint64_t seed = 0; seed < 20 && !goes_wrong; ++seed)
         goes_wrong =
             !interpret(schedules, layout, kInPlace, 3 * static_cast<std::size_t>(n), true, seed).error_text.empty();
-      EXPECT_TRUE(goes_wrong) << name_of(*entry) << " on " << n << ": the refusal is for nothing";
+      EXPECT_NE(goes_wrong, holds) << name_of(*entry) << " on " << n << ": the refusal is for nothing, or lacks";
     }
 }
 
@@ -54,7 +57,7 @@ TEST(AllToAll, TakesThreeHundredRanks) {
     for (int rank = 0; rank < kRanks; ++rank) schedules.push_back(entry->schedule(rank, layout, {}));
     const Proof proof = verify(schedules, layout, kApart);
     EXPECT_TRUE(proof.holds) << name_of(*entry) << ": " << proof.reason;
-    EXPECT_EQ(proof.messages, std::uint64_t{kRanks} * (kRanks - 1));
+    EXPECT_EQ(static_cast<double>(proof.messages), evaluate(entry->messages, {.n = kRanks}).value);
   }
 }
 

@@ -78,7 +78,8 @@ double message_parts_sent(const Schedule& schedule, int ranks, const Layout* lay
   std::size_t elements = 0;
   for (const Step& step : schedule.steps)
     if (step.kind == StepKind::send && (layout == nullptr || layout->host[schedule.rank] != layout->host[step.peer]))
-      elements += partition.chunk(step.region.slice, step.region.chunk).size();
+      for (std::size_t i = 0; i < Schedule::rows_of(step); ++i)
+        elements += partition.chunk(schedule.row_of(step, i).slice, step.region.chunk).size();
   return static_cast<double>(elements) / static_cast<double>(count);
 }
 

@@ -46,7 +46,7 @@ TEST(BinomialTreeAllReduce, CombinesAllThatARankHoldsInOnePass) {
   const auto schedules =
       build_all(*find_algorithm(Collective::all_reduce, Algorithm::binomial_tree), Layout::of(8), {});
   ASSERT_EQ(schedules[0].sources.size(), 4u);  // its own, and those of 1, 2 and 4
-  EXPECT_EQ(schedules[0].steps[0].source_count, 4);
+  EXPECT_EQ(schedules[0].steps[0].part_count, 4);
   EXPECT_EQ(schedules[1].sources.size(), 0u);  // a leaf only sends
 }
 
@@ -112,6 +112,39 @@ TEST(Catalogue, HasEveryFileOfAnAlgorithm) {
     EXPECT_EQ(files.erase(path + ".cc"), 1u) << path;
   }
   for (const std::string& file : files) ADD_FAILURE() << "include/tutti/algorithms.def has no line for " << file;
+}
+
+// For every root: the one of its own host, and those of the others.
+TEST(BinomialTree, OfGatherAndScatterSendsOneMessageBetweenTheRootAndEachHost) {
+  for (const Collective collective : {Collective::gather, Collective::scatter})
+    for (const int h : {1, 2, 3, 4, 5, 8})
+      for (const int g : {1, 2, 4})
+        for (int root = 0; root < h * g; ++root) {
+          std::vector<int> hosts;
+          for (int rank = 0; rank < h * g; ++rank) hosts.push_back(rank / g);
+          int crossing = 0;
+          for (const Schedule& schedule :
+               build_all(*find_algorithm(collective, Algorithm::binomial_tree), on_hosts(hosts), {.root = root}))
+            for (const Step& step : schedule.steps)
+              crossing += step.kind == StepKind::send && hosts[schedule.rank] != hosts[step.peer];
+          EXPECT_EQ(crossing, h - 1) << to_string(collective) << ", " << h << " hosts of " << g << ", root " << root;
+        }
+}
+
+TEST(Catalogue, SaysWhoseMessagesAreOfSeveralRows) {
+  std::mt19937 random(15);
+  for (const AlgorithmEntry& entry : catalogue()) {
+    bool joins = false;
+    for (int n = 1; n <= 9; ++n)
+      for (const std::vector<int>& hosts : placements(n, random))
+        for (const Schedule& schedule : build_all(entry, on_hosts(hosts), {.root = n / 2}))
+          joins = joins || !schedule.further_slices.empty();
+    EXPECT_EQ(joins, entry.joins_rows) << name_of(entry);
+    if (entry.joins_rows)
+      EXPECT_THROW(require_unequal_rows(entry), Error);
+    else
+      EXPECT_NO_THROW(require_unequal_rows(entry));
+  }
 }
 
 TEST(Catalogue, IsFoundByName) {

@@ -170,7 +170,8 @@ TEST(ControlLeave, WhoLeavesAfterARankThatCalledSomethingElseHearsOfIt) {
       auto ranks = join_all(job(3, secret));
       for (const std::size_t rank : order) {
         Inbox inbox(*ranks[rank].control);
-        ranks[rank].control->farewell(9, 3, {5, rank == 1 ? 51u : 50u, Tag{{5, 5}}});
+        ranks[rank].control->farewell(
+            {.communicator = 9, .ranks = 3, .account = {5, rank == 1 ? 51u : 50u, Tag{{5, 5}}}});
         ranks[rank].control->leave();
         const bool differs = rank != order[0] && (rank == 1 || order[0] == 1);
         EXPECT_EQ(inbox.count(Kind::differed), differs ? 1u : 0u) << "rank " << rank << " of order " << order[0];
@@ -208,7 +209,7 @@ TEST(ControlNotice, AProbeIsAnsweredFromTheHistoryOfThePeer) {
   for (Outcome& rank : ranks) rank.control->publish(9, history);
   for (const std::size_t asked : {0, 1, 2})
     for (const std::size_t asking : {0, 1, 2}) {
-      ranks[asking].control->probe(static_cast<int>(asked), 9, 5);
+      ranks[asking].control->probe(static_cast<int>(asked), 9, 9, 5);
       const auto notice = inboxes[asking]->notice(Kind::answer, static_cast<int>(asked));
       ASSERT_TRUE(notice);
       EXPECT_TRUE(notice->entered);

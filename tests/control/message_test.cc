@@ -33,9 +33,10 @@ std::vector<ControlMessage> one_of_each() {
           Waiting{"ranks 1 and 2"},
           Ping{},
           Goodbye{},
-          Probe{1, 2, 3, 4},
+          Probe{1, 2, 3, 4, 5},
           Answer{7, notice},
-          notice};
+          notice,
+          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

@@ -6,8 +6,9 @@
 namespace tutti::internal {
 namespace {
 
-constexpr std::size_t kGrain = 8;             // pieces are whole elements of every type
-constexpr std::size_t kRoomBehind = 1 << 14;  // a push that writes too much spoils nothing but the message
+constexpr std::size_t kGrain = 8;  // pieces are whole elements of every type
+// A push that writes too much, or a reduction that reads too much, spoils nothing but the message.
+constexpr std::size_t kRoomBehind = 1 << 14;
 
 }  // namespace
 
@@ -101,7 +102,7 @@ void Wire::move() {
   const std::size_t number = choice[dice_.draw() % choice.size()];
   Message& message = messages_[number];
   const bool loads = message.buffers && !message.given_back;
-  if (loads) message.buffer.resize(message.bytes);
+  if (loads) message.buffer.resize(message.bytes + kRoomBehind);
   if (!loads) check_claim(claims_.at(number), number, message.tag, message.bytes);
   const std::size_t piece = std::min(message.bytes - message.moved, (1 + dice_.draw() % 8) * kGrain);
   std::byte* const to = loads ? message.buffer.data() : claims_.at(number).data;

@@ -67,9 +67,11 @@ class FakeChannel final : public Channel {
  public:
   FakeChannel(Wire& out, Wire& in) : out_(out), in_(in) {}
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override { out_.send(tag, data, bytes); }
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) override { out_.send(tag, data, bytes); }
   std::uint64_t sent() override { return out_.sent(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte*) override { return out_.reserve(tag, bytes); }
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier) override {
+    return out_.reserve(tag, bytes);
+  }
   void commit(const Tag& tag) override { out_.commit(tag); }
   void check_reserved() override {}
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) override {

@@ -40,10 +40,11 @@ std::string PlanMutator::change_fusing(Plan& plan) {
 }
 
 std::string PlanMutator::change_memory(Plan& plan) {
-  switch (below(5)) {
+  switch (below(6)) {
     case 0: return resize(plan);
     case 1: return swap_reductions(plan);
     case 2: return miscount(plan);
+    case 3: return resize_message(plan);
     default: return move_place(plan);
   }
 }
@@ -147,6 +148,24 @@ std::string PlanMutator::resize(Plan& plan) {
   if (reduce.count == 0) return {};
   below(2) == 0 ? --reduce.count : ++reduce.count;
   return "combine one element more or less";
+}
+
+// By an element, or to another message's length: as many rows more or less.
+std::string PlanMutator::resize_message(Plan& plan) {
+  std::vector<std::size_t*> lengths;
+  for (PlanStep& step : plan.steps) {
+    if (auto* const send = std::get_if<SendStep>(&step)) lengths.push_back(&send->bytes);
+    if (auto* const receive = std::get_if<ReceiveStep>(&step)) lengths.push_back(&receive->bytes);
+  }
+  if (lengths.empty()) return {};
+  std::size_t& bytes = *lengths[below(lengths.size())];
+  const std::size_t element = size_of(plan.call.dtype);
+  if (below(2) == 0) {
+    bytes = *lengths[below(lengths.size())];
+    return "a message as long as another";
+  }
+  bytes = below(2) == 0 && bytes > 0 ? bytes - element : bytes + element;
+  return "a message of an element more or less";
 }
 
 std::string PlanMutator::swap_reductions(Plan& plan) {

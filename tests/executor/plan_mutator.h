@@ -34,6 +34,7 @@ class PlanMutator {
   std::string finish_elsewhere(Plan& plan);
   std::string move_place(Plan& plan);
   std::string resize(Plan& plan);
+  std::string resize_message(Plan& plan);
   std::string swap_reductions(Plan& plan);
   std::string miscount(Plan& plan);
 

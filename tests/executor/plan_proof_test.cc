@@ -138,10 +138,14 @@ PlannedCall of_random_rows(const AlgorithmEntry& entry, int n, int chunks, bool 
   return {entry, Layout::of(n), call, chunks, {.packed = packed, .in_place = in_place}, std::move(rows)};
 }
 
+bool takes_unequal_rows(const AlgorithmEntry& entry) {
+  return traits_of(entry.collective).has_rows() && !entry.joins_rows;
+}
+
 TEST(PlanProof, HoldsForRowsOfDifferentLengths) {
   std::mt19937 random(11);
   for (const AlgorithmEntry& entry : catalogue())
-    for (int n = 1; traits_of(entry.collective).has_rows() && n <= (kBrief ? 6 : kMaxRanksOfPlans); ++n)
+    for (int n = 1; takes_unequal_rows(entry) && n <= (kBrief ? 6 : kMaxRanksOfPlans); ++n)
       for (const int chunks : chunks_of(entry))
         for (const bool packed : {false, true})
           for (const bool in_place : {false, true}) {
@@ -156,7 +160,7 @@ TEST(PlanProof, RefusesRowsThatLieElsewhereOrAreLonger) {
   std::mt19937 random(12);
   int refused = 0;
   for (const AlgorithmEntry& entry : catalogue())
-    for (int n = 2; traits_of(entry.collective).has_rows() && n <= 5; ++n)
+    for (int n = 2; takes_unequal_rows(entry) && n <= 5; ++n)
       for (int i = 0; i < 10; ++i) {
         PlannedCall planned = of_random_rows(entry, n, 1, false, false, random);
         CallRows& of = planned.rows[random() % planned.rows.size()];
@@ -169,6 +173,84 @@ TEST(PlanProof, RefusesRowsThatLieElsewhereOrAreLonger) {
         ++refused;
       }
   EXPECT_GT(refused, 100);
+}
+
+TEST(PlanProof, ThereIsNoneOfUnequalRowsIfMessagesAreOfSeveral) {
+  std::mt19937 random(13);
+  int refused = 0;
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (!entry.joins_rows) continue;
+    try {
+      of_random_rows(entry, 4, 1, false, false, random);
+      ADD_FAILURE() << name_of(entry);
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()),
+                name_of(entry) + ": sends several rows in one message, so it takes rows of one length only");
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 4);
+}
+
+// Row by row, in bytes.
+TEST(PlanProof, RefusesMessagesOfOtherRows) {
+  int damaged = 0;
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (!entry.joins_rows) continue;
+    for (const int n : {3, 4, 8, 16})  // of 16 ranks, more rows go together than an element has bytes
+      for (const int rank : {0, 2})
+        for (const std::ptrdiff_t by : {-4, 4, -20, 20})
+          for (const bool moves : {false, true}) {
+            PlannedCall planned(entry, Layout::of(n), {.dtype = DType::float32, .count = 5}, 1, {});
+            ASSERT_TRUE(planned.prove().holds) << planned.name();
+            Plan& plan = *planned.plans[static_cast<std::size_t>(rank)];
+            for (PlanStep& step : plan.steps) {
+              auto* const send = std::get_if<SendStep>(&step);
+              auto* const receive = std::get_if<ReceiveStep>(&step);
+              if ((send == nullptr || send->bytes <= 20) && (receive == nullptr || receive->bytes <= 20)) continue;
+              std::size_t& what = send != nullptr ? (moves ? send->from.offset : send->bytes)
+                                                  : (moves ? receive->to.offset : receive->bytes);
+              what += static_cast<std::size_t>(by);
+              EXPECT_FALSE(planned.prove().holds) << planned.name() << ", by " << by;
+              what -= static_cast<std::size_t>(by);
+              ++damaged;
+            }
+          }
+  }
+  EXPECT_GT(damaged, 100);
+}
+
+// As if each row of relay began on a cache line: then those of a message do not lie side by side.
+TEST(PlanProof, RefusesRowsOfRelayThatLieApart) {
+  constexpr std::size_t kRowBytes = 20, kApart = 64;
+  int refused = 0;
+  for (const AlgorithmEntry& entry : catalogue()) {
+    if (!entry.joins_rows) continue;
+    for (const int n : {4, 8}) {
+      PlannedCall planned(entry, Layout::of(n), {.dtype = DType::float32, .count = 5}, 1, {});
+      ASSERT_TRUE(planned.prove().holds) << planned.name();
+      bool has_relay = false;
+      for (auto& plan : planned.plans) {
+        const auto move = [&](Space space, std::size_t& offset) {
+          if (space != Space::scratch) return;
+          offset = offset / kRowBytes * kApart;
+          has_relay = true;
+        };
+        for (PlanStep& step : plan->steps) {
+          if (auto* const send = std::get_if<SendStep>(&step)) move(send->from.space, send->from.offset);
+          if (auto* const receive = std::get_if<ReceiveStep>(&step)) move(receive->to.space, receive->to.offset);
+          if (auto* const reduce = std::get_if<ReduceStep>(&step)) move(reduce->to.space, reduce->to.offset);
+        }
+        for (PlanSource& source : plan->sources)
+          if (source.peer == kLocal) move(source.space, source.offset);
+        plan->scratch_bytes = plan->scratch_bytes / kRowBytes * kApart;
+      }
+      EXPECT_TRUE(has_relay) << planned.name();
+      EXPECT_FALSE(planned.prove().holds) << planned.name();
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 8);
 }
 
 }  // namespace

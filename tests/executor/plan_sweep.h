@@ -33,7 +33,7 @@ struct PlannedCall {
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       Cut own = cut;
       own.rows = rows.empty() ? nullptr : &rows[static_cast<std::size_t>(rank)];
-      plans.push_back(make_plan(call, entry, rank, layout, chunks, kUsualCacheBytes, own));
+      plans.push_back(make_plan(call, entry, rank, layout, chunks, {}, own));
     }
   }
 

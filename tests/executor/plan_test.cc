@@ -47,12 +47,37 @@ TEST(MakePlan, ACopyStoresWhatIsSentOfItsSourceToAllPeers) {
   for (const SendStep& send : steps_of<SendStep>(*plan)) EXPECT_EQ(send.from.space, Space::input);
 }
 
+TEST(MakePlan, LeavesTheCopyingToPeersWhereThatIsQuicker) {
+  const auto copier = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
+    const auto plan = plan_of(collective, algorithm, bytes, rank, Layout::of(2), DType::uint8);
+    const auto sends = steps_of<SendStep>(*plan);
+    EXPECT_TRUE(std::ranges::all_of(sends, [&](const SendStep& send) { return send.copier == sends[0].copier; }));
+    return sends.at(0).copier;
+  };
+  using enum Collective;
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 8 << 10), Copier::each);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 16 << 10), Copier::peer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 1 << 20), Copier::peer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 2 << 20), Copier::each) << "the sender is free to do half of it";
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), Copier::each);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), Copier::peer) << "all ranks have as much to do";
+  EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), Copier::peer);
+  EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), Copier::each);
+  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), Copier::peer) << "the root copies its own row meanwhile";
+  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), Copier::each) << "the root has to combine";
+  const Call call{.collective = all_to_all, .dtype = DType::uint8, .op = Op::sum, .count = 32 << 10};
+  const auto crowded =
+      make_plan(call, *find_algorithm(all_to_all, Algorithm::one_shot), 0, Layout::of(2), 1, {.crowded = true});
+  EXPECT_EQ(steps_of<SendStep>(*crowded).at(0).copier, Copier::each) << "to be waited for costs a turn of the core";
+}
+
 // Of a message that the cache does not keep.
 TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
   const auto past_cache = []<class Kind>(Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,
                                          Kind) {
     const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = 1000};
-    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, cache_bytes);
+    const auto plan =
+        make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, {.cache_bytes = cache_bytes});
     const auto steps = steps_of<Kind>(*plan);
     return std::ranges::count(steps, true, &Kind::past_cache) * 10 + static_cast<std::ptrdiff_t>(steps.size());
   };
@@ -115,7 +140,7 @@ TEST(MakePlan, ASlotHoldsWhatTheRankHasOfTheMessage) {
   const auto packed = [](Collective collective, int rank) {
     const AlgorithmEntry& entry = *find_algorithm(collective, Algorithm::one_shot);
     const Call call{.collective = collective, .dtype = DType::float32, .count = 10};  // to and from rank 0
-    return make_plan(call, entry, rank, Layout::of(4), 1, kUsualCacheBytes, {.packed = true});
+    return make_plan(call, entry, rank, Layout::of(4), 1, {}, {.packed = true});
   };
   constexpr std::size_t kRow = 10 * sizeof(float);
   const auto scattered = packed(Collective::reduce_scatter, 2);

@@ -1,8 +1,9 @@
 #!/bin/bash
 # What is installed serves programs in C and C++ that find it by CMake or pkg-config, and link either library:
-# install.sh BUILD_DIR CMAKE GENERATOR C_COMPILER CXX_COMPILER
+# install.sh BUILD_DIR CMAKE GENERATOR C_COMPILER CXX_COMPILER [NCCL_INCLUDE_DIRS]
+# NCCL_INCLUDE_DIRS, with a : between them: NCCL's header and CUDA's, if libtutti_nccl was built.
 set -euo pipefail
-build=$(readlink -f "$1") cmake=$2 generator=$3 cc=$4 cxx=$5
+build=$(readlink -f "$1") cmake=$2 generator=$3 cc=$4 cxx=$5 nccl=${6:-}
 cd "$(dirname "$0")"
 examples=../../examples
 scratch=$(mktemp -d)
@@ -46,6 +47,23 @@ echo "== a project in C alone"
 with_cmake consumer_in_c cmake_c >/dev/null 2>&1
 "$cmake" --build "$scratch/cmake_c" >/dev/null
 works "$scratch/cmake_c/in_c" shared
+if [ "$nccl" ]; then
+  for_nccl() {  # PROGRAM: it runs on NCCL's functions as they are installed, and on no NCCL
+    readelf -d "$1" | grep 'NEEDED.*libtutti_nccl.so.0'
+    "$1" | grep 'the sum is right'
+  }
+  echo "== a program for NCCL"
+  with_cmake consumer_of_nccl cmake_nccl -DNCCL_INCLUDE="${nccl//:/;}" >/dev/null 2>&1
+  "$cmake" --build "$scratch/cmake_nccl" >/dev/null
+  for_nccl "$scratch/cmake_nccl/for_nccl"
+  "$cc" -std=c99 for_nccl.c -isystem ${nccl//:/ -isystem } $(pkg-config --libs tutti-nccl) -o "$scratch/for_nccl"
+  for_nccl "$scratch/for_nccl"
+  # Preloaded by its path alone, it finds libtutti.so beside itself.
+  (unset LD_LIBRARY_PATH; LD_PRELOAD=${library%/*}/libtutti_nccl.so.0 python3 -c 'import ctypes
+assert ctypes.CDLL(None).ncclGroupStart() == 0 and ctypes.CDLL(None).ncclGroupEnd() == 0')
+else
+  echo "== a program for NCCL: left out, libtutti_nccl was not built"
+fi
 echo "== a component that there is not"
 if with_cmake consumer cmake_wrong -DKIND=frozen >"$scratch/said" 2>&1; then exit 1; fi
 grep -q frozen "$scratch/said"

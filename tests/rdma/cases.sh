@@ -53,13 +53,19 @@ alive() { kill -0 "${pids[$1]}" 2>/dev/null; }
 
 # SECONDS RANK PATTERN: within that time it has ended with 1, and its output has the pattern
 ends() {
-  local code=0 begun
+  local code=0 begun thread
   begun=$(date +%s%N)
   while alive "$2" && [ $(($(date +%s%N) - begun)) -lt ${1}000000000 ]; do sleep 0.05; done
   if alive "$2"; then
-    kill -9 "${pids[$2]}"
     echo "rank $2 has not ended after $1 s; it says:"
     cat "$work/$2"
+    echo "Its threads wait in:"
+    for thread in "/proc/${pids[$2]}/task"/*; do
+      echo "$(cat "$thread/comm"): $(grep State "$thread/status"), $(paste -sd' ' "$thread/stack")"
+    done
+    ss --tcp --all --processes --numeric
+    rdma resource show qp
+    kill -9 "${pids[$2]}"
     return 1
   fi
   wait "${pids[$2]}" || code=$?

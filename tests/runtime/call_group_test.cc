@@ -381,15 +381,14 @@ TEST_P(CallGroupsFail, OneThreadDrivesSeveralRanks) {
 }
 
 // Sends, receives, collectives and groups of them in an order that all ranks draw alike.
-TEST_P(CallGroups, RandomPatternsGiveWhatTheySay) {
-  const int patterns = kBrief ? 30 : 600;  // of each transport
+void expect_patterns_right(const std::string& transport, unsigned seed, int patterns) {
   constexpr int kRanks = 4;
   Communicator::run_threads(
       kRanks,
       [&](Communicator& world) {
         const int me = world.rank();
         Communicator other = world.split(0, (me + 2) % kRanks);
-        std::mt19937 random(11);
+        std::mt19937 random(seed);
         for (int pattern = 0; pattern < patterns; ++pattern) {
           struct Expected {
             std::unique_ptr<std::vector<std::int32_t>> values;
@@ -452,8 +451,22 @@ TEST_P(CallGroups, RandomPatternsGiveWhatTheySay) {
             ASSERT_EQ(*each.values, std::vector<std::int32_t>(each.values->size(), each.value)) << pattern;
         }
       },
-      GetParam());
+      transport);
 }
+
+TEST_P(CallGroups, RandomPatternsGiveWhatTheySay) { expect_patterns_right(GetParam(), 11, kBrief ? 30 : 600); }
+
+#ifndef TUTTI_BRIEF
+// Ten thousand of them, all different.
+class ExhaustivePatterns : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(ExhaustiveOf, ExhaustivePatterns, testing::ValuesIn(kTransports),
+                         [](const auto& it) { return it.param; });
+
+TEST_P(ExhaustivePatterns, GiveWhatTheySay) {
+  const unsigned seed = GetParam() == "inproc" ? 21 : GetParam() == "shm" ? 22 : 23;
+  expect_patterns_right(GetParam(), seed, 3'400);
+}
+#endif
 
 }  // namespace
 }  // namespace tutti::internal

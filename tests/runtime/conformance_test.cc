@@ -1,6 +1,7 @@
 // Every collective through the public API against the plain statement of it (shapes.h): by every algorithm, for every
 // type and operator, in place and not, blocking and started, from 1 to 8 ranks, over every transport that needs no
-// second host. The check takes a covering part; the whole product, ExhaustiveConformance, is run by hand.
+// second host (hierarchical_test.cc: over two hosts). The check takes a covering part; the whole product,
+// ExhaustiveConformance, is run by hand.
 #include "runtime/conformance.h"
 
 #include <gtest/gtest.h>
@@ -39,29 +40,7 @@ INSTANTIATE_TEST_SUITE_P(ExhaustiveOf, ExhaustiveConformance, testing::ValuesIn(
                          [](const auto& it) { return it.param; });
 
 TEST_P(ExhaustiveConformance, EveryCollectiveTypeOperatorCountRootAndFormGivesWhatItSays) {
-  for (int ranks = 1; ranks <= 8; ++ranks)
-    Communicator::run_threads(
-        ranks,
-        [&](Communicator& world) {
-          for (const Collective collective : kWithBuffers)
-            for (const DType dtype : all_dtypes())
-              for (const Op op : ops_of(dtype))
-                for (const std::size_t count :
-                     {std::size_t{0}, std::size_t{1}, static_cast<std::size_t>(ranks) + 1, std::size_t{1031}})
-                  for (int root = 0; root < ranks; ++root) {
-                    const Shape shape{collective, count, dtype, op, root};
-                    const auto right = expected(shape, ranks)[static_cast<std::size_t>(world.rank())];
-                    for (const Algorithm algorithm : algorithms_of(collective, ranks))
-                      for (const bool in_place : {false, true})
-                        for (const bool starts : {false, true})
-                          if (!testing::Test::HasFatalFailure())
-                            expect_right(world, shape, {algorithm, in_place, starts}, right);
-                    if (input_elems(shape, 2, 0) == input_elems(shape, 2, 1) &&
-                        output_elems(shape, 2, 0) == output_elems(shape, 2, 1))
-                      break;  // the root says nothing
-                  }
-        },
-        GetParam());
+  for (int ranks = 1; ranks <= 8; ++ranks) Communicator::run_threads(ranks, expect_every_call_right, GetParam());
 }
 #endif
 

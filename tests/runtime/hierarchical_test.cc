@@ -109,6 +109,18 @@ TEST_F(OnTwoHosts, EveryCollectiveGivesWhatItSays) {
     })) << in_words(ranks);
 }
 
+#if !defined(TUTTI_BRIEF) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// Minutes, of which a sanitizer would make hours.
+using ExhaustiveConformance = OnTwoHosts;
+TEST_F(ExhaustiveConformance, EveryCallOfRanksOnTwoHostsGivesWhatItSays) {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    std::vector<std::vector<int>> hosts(2);  // the first has more ranks, and they take turns with the second's
+    for (int rank = 0; rank < ranks; ++rank) hosts[rank % 3 == 1 ? 1 : 0].push_back(rank);
+    EXPECT_TRUE(run_on_hosts(hosts, expect_every_call_right)) << in_words(hosts);
+  }
+}
+#endif
+
 // What its host sends while it reduces `count` floats, in units of the message.
 double parts_sent_by_host(Communicator& world, Algorithm algorithm, std::size_t count) {
   std::vector<float> values(count, 1.0f);

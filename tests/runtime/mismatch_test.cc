@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "runtime/any_call.h"
 #include "runtime/ranks.h"
 
 namespace tutti::internal {
@@ -204,6 +208,40 @@ TEST_P(Mismatch, IsFoundWhenLeavingWhereTheLastCallsAreTheSame) {
     if (!error) continue;
     EXPECT_EQ(error->code, ErrorCode::mismatch) << error->what();
   }
+}
+
+// A rank that needs nobody in its call leaves the job at once, and the others still wait for it: they hear what it has
+// called, not only that it has left. Rank 0, which answers for those that have left, stays.
+TEST_P(Mismatch, IsToldOfARankThatHasLeftTheJob) {
+  Settings settings;
+  settings.transport = GetParam();
+  settings.timeout = 20s;
+  constexpr int kRanks = 3;
+  for (const Collective collective : {Collective::reduce, Collective::gather, Collective::scatter})
+    for (const std::size_t count : {std::size_t{8}, std::size_t{200'000}})
+      for (const std::vector<int>& roots : std::vector<std::vector<int>>{{1, 0, 0}, {0, 0, 1}, {2, 0, 1}, {1, 2, 0}}) {
+        std::atomic<int> left = 0;
+        std::atomic<int> mismatches = 0;
+        const auto thrown = outcomes(kRanks + 1, settings, [&](Communicator& world) {
+          Communicator part = world.split(world.rank() == 0 ? -1 : 0);
+          if (world.rank() == 0) {
+            for (int i = 0; i < 20'000 && left < kRanks; ++i) std::this_thread::sleep_for(1ms);
+            return;
+          }
+          std::vector<float> in(kRanks * count), out(kRanks * count);
+          try {
+            const CallSpec spec{.collective = collective, .root = roots[part.rank()], .count = count};
+            AnyCall::run(part, spec, in.data(), out.data());
+            part.finalize();
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code, ErrorCode::mismatch) << error.what();
+            ++mismatches;
+          }
+          ++left;
+        });
+        for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+        EXPECT_GE(mismatches, 1);
+      }
 }
 
 TEST_P(Mismatch, NamesBothCalls) {

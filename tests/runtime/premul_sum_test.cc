@@ -101,6 +101,23 @@ TEST(PremulSumArguments, AFloat16ScalarIsTheSameNumberAsAFloat) {
   });
 }
 
+// The calls before are short and equal: another like them may take a shorter way (src/executor/at_once.h).
+TEST_P(PremulSum, WithoutItsScalarIsRefusedAlsoAfterCallsThatHadOne) {
+  for (const int ranks : {1, 2, 3})
+    Communicator::run_threads(
+        ranks,
+        [&](Communicator& world) {
+          const double mine = 3;
+          double sum = 0;
+          const auto call = [&](const Operator& op) { world.all_reduce(&mine, &sum, 1, DType::float64, op); };
+          for (int i = 0; i < 20; ++i) call(premul_sum(2.0));
+          EXPECT_THROW(call(Operator(Op::premul_sum)), Error);
+          call(premul_sum(2.0));
+          EXPECT_EQ(sum, 6.0 * ranks);
+        },
+        GetParam());
+}
+
 TEST_P(PremulSum, BesideASumIsAMismatch) {
   Settings settings;
   settings.transport = GetParam() == "inproc" ? "auto" : GetParam();

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <future>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "brief.h"
@@ -82,6 +84,44 @@ TEST_P(SendReceive, MessagesOfAPairComeInOrder) {
         for (Work& work : works) work.wait();
         for (int i = 0; i < kMessages; ++i)
           ASSERT_EQ(messages[i], std::vector<std::int32_t>(messages[i].size(), i)) << i;
+      },
+      GetParam());
+}
+
+// Short blocking ones among started ones and long ones, in a random order that both ranks have.
+TEST_P(SendReceive, ShortMessagesKeepTheirOrderAmongOthers) {
+  const int messages = kBrief ? 300 : 3000;
+  Communicator::run_threads(
+      2,
+      [&](Communicator& world) {
+        std::mt19937 kinds(3), own(static_cast<unsigned>(world.rank()));
+        std::deque<std::pair<int, std::vector<std::int64_t>>> started;  // their addresses stay
+        std::vector<Work> works;
+        const auto finish = [&] {
+          for (Work& work : works) work.wait();
+          for (const auto& [number, values] : started)
+            EXPECT_EQ(values, std::vector<std::int64_t>(values.size(), number));
+          works.clear();
+          started.clear();
+        };
+        std::size_t count = 1;
+        for (int i = 0; i < messages; ++i) {
+          if (kinds() % 20 == 0) count = kinds() % 10 == 0 ? 10'000 : 1 + kinds() % 250;
+          std::vector<std::int64_t> values(count, world.rank() == 0 ? i : -1);
+          const bool starts = own() % 4 == 0;
+          if (starts) {
+            std::vector<std::int64_t>& kept = started.emplace_back(i, std::move(values)).second;
+            works.push_back(world.rank() == 0 ? world.start_send(kept.data(), count, DType::int64, 1)
+                                              : world.start_receive(kept.data(), count, DType::int64, 0));
+          } else if (world.rank() == 0) {
+            world.send(values.data(), count, DType::int64, 1);
+          } else {
+            world.receive(values.data(), count, DType::int64, 0);
+            ASSERT_EQ(values, std::vector<std::int64_t>(count, i)) << i;
+          }
+          if (own() % 50 == 0) finish();
+        }
+        finish();
       },
       GetParam());
 }
@@ -165,20 +205,30 @@ class SendReceiveFails : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Communicator, SendReceiveFails, testing::Values("shm", "tcp"),
                          [](const auto& it) { return it.param; });
 
-TEST_P(SendReceiveFails, WhatDiffersIsAMismatchOnBothSides) {
+// Equal short messages, so that the next one like them may go another way than the first (group_at_once.cc).
+void exchange(Communicator& world, int from, int to, int messages, int tag = 3) {
+  float data[10] = {};
+  for (int i = 0; i < messages; ++i) {
+    if (world.rank() == from) world.send(data, 10, DType::float32, to, {.tag = tag});
+    if (world.rank() == to) world.receive(data, 10, DType::float32, from, {.tag = tag});
+  }
+}
+
+void expect_a_mismatch_of_what_differs(const std::string& transport, int before) {
   struct Call {
     std::size_t count;
     DType dtype;
     int tag;
     std::string words;
   };
-  const Call sent{10, DType::float32, 3, "transfer #1 (float32 x 10, tag 3)"};
+  const std::string number = "transfer #" + std::to_string(before + 1);
+  const Call sent{10, DType::float32, 3, number + " (float32 x 10, tag 3)"};
   for (const Call& received : {Call{11, DType::float32, 3, "float32 x 11"}, Call{10, DType::int32, 3, "int32 x 10"},
-                               Call{10, DType::float32, 0, "transfer #1 (float32 x 10) from rank 2 to rank 0"},
+                               Call{10, DType::float32, 0, number + " (float32 x 10) from rank 2 to rank 0"},
                                Call{500'000, DType::float32, 3, "float32 x 500000"}}) {
-    std::vector<float> data(500'000);
-    const auto thrown = outcomes(3, over(GetParam()), [&](Communicator& world) {
+    const auto thrown = outcomes(3, over(transport), [&](Communicator& world) {
       std::vector<float> own(500'000);
+      exchange(world, 2, 0, before);
       if (world.rank() == 0) world.receive(own.data(), received.count, received.dtype, 2, {.tag = received.tag});
       if (world.rank() == 2) world.send(own.data(), sent.count, sent.dtype, 0, {.tag = sent.tag});
       world.barrier();
@@ -192,6 +242,53 @@ TEST_P(SendReceiveFails, WhatDiffersIsAMismatchOnBothSides) {
     }
     EXPECT_EQ(thrown[0]->rank, 0);
   }
+}
+
+TEST_P(SendReceiveFails, WhatDiffersIsAMismatchOnBothSides) { expect_a_mismatch_of_what_differs(GetParam(), 0); }
+
+TEST_P(SendReceiveFails, WhatDiffersAfterManyShortMessagesIsAMismatchOnBothSides) {
+  expect_a_mismatch_of_what_differs(GetParam(), 1);
+  expect_a_mismatch_of_what_differs(GetParam(), 100);
+}
+
+TEST_P(SendReceiveFails, AfterManyShortMessagesAReceiveTimesOut) {
+  Settings settings = over(GetParam());
+  settings.timeout = 400ms;
+  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+    exchange(world, 0, 1, 100);
+    float data[10];
+    if (world.rank() == 1) world.receive(data, 10, DType::float32, 0, {.tag = 3});
+    if (world.rank() == 0) world.barrier({.timeout = 20s});
+  });
+  ASSERT_TRUE(thrown[1]);
+  EXPECT_EQ(thrown[1]->code, ErrorCode::timeout) << thrown[1]->what();
+  EXPECT_NE(std::string(thrown[1]->what()).find("rank 0 has not entered transfer #101"), std::string::npos)
+      << thrown[1]->what();
+}
+
+TEST_P(SendReceiveFails, AfterManyShortMessagesAnAbortEndsSendsAndReceives) {
+  const auto thrown = outcomes(3, over(GetParam()), [&](Communicator& world) {
+    exchange(world, 0, 1, 100);
+    exchange(world, 1, 2, 100);
+    world.barrier();
+    if (world.rank() == 2) world.abort("for this test");
+    if (world.rank() == 0) exchange(world, 0, 1, 1'000'000'000);  // nobody receives them
+    if (world.rank() == 1) exchange(world, 2, 1, 1);
+  });
+  for (const int rank : {0, 1}) {
+    ASSERT_TRUE(thrown[rank]);
+    EXPECT_EQ(thrown[rank]->code, ErrorCode::aborted) << thrown[rank]->what();
+  }
+}
+
+TEST_P(SendReceiveFails, AfterManyShortMessagesAPeerThatHasLeftIsNamed) {
+  const auto thrown = outcomes(2, over(GetParam()), [&](Communicator& world) {
+    exchange(world, 0, 1, 100);
+    if (world.rank() == 1) exchange(world, 0, 1, 1);
+  });
+  ASSERT_TRUE(thrown[1]);
+  EXPECT_EQ(thrown[1]->code, ErrorCode::peer_left) << thrown[1]->what();
+  EXPECT_EQ(thrown[1]->peer, 0);
 }
 
 TEST_P(SendReceiveFails, AReceiveThatNobodySendsToTimesOutAndNamesTheRank) {

@@ -4,6 +4,7 @@
 
 #include "schedule/layout.h"
 #include "schedule/text.h"
+#include "tutti/error.h"
 
 namespace tutti::internal {
 namespace {
@@ -46,7 +47,7 @@ TEST(Builder, InPlaceTheInputLentIsTheOutputWritten) {
 
 TEST(Builder, AnotherRowOfTheInputIsNotTheOutput) {
   Builder builder(0, 1);
-  builder.send(1, {Space::input, 1, 0, 0});
+  builder.send(1, Region{Space::input, 1, 0, 0});
   builder.copy(kInput, kOutput, true);
   EXPECT_EQ(built(std::move(builder)),
             "  send input[row 1 slice 0 chunk 0] to 1\n"
@@ -114,7 +115,7 @@ TEST(Builder, PostsAReceiveAsEarlyAsItsMemoryAllows) {
   Builder free(0, 2);
   free.reduce({Builder::message(1, mine, false)}, mine);
   free.receive(1, kOutput);
-  free.receive(2, {Space::output, 0, 1, 0});
+  free.receive(2, Region{Space::output, 0, 1, 0});
   EXPECT_EQ(built(std::move(free)),
             "  receive output[slice 0 chunk 0] from 1, message 1\n"
             "  output[slice 1 chunk 0] = from 1\n"
@@ -156,6 +157,32 @@ TEST(CanonicalJoins, TakeWholeSubtreesAsNodes) {
   EXPECT_EQ(tree({0, 4, 5}), "finish(from 0 + from 4)\n");
   EXPECT_EQ(tree({0, 2, 3, 4, 6}), "finish((from 0 + (from 2 + from 3)) + from 4)\n");
   EXPECT_EQ(tree({0, 1, 2, 4, 6, 7}), "finish(((from 0 + from 1) + from 2) + (from 4 + from 6))\n");
+}
+
+TEST(Builder, EveryRowOfAMessageIsLent) {
+  const auto relay = [](int row, int slice) {
+    return Region{Space::relay, static_cast<std::uint16_t>(row), static_cast<std::uint32_t>(slice), 0};
+  };
+  const auto own = [](int slice) { return Region{Space::input, 0, static_cast<std::uint32_t>(slice), 0}; };
+  Builder builder(0, 9, 1, true);
+  EXPECT_EQ(builder.new_scratch_rows(3), 0);
+  EXPECT_EQ(builder.new_scratch_row(), 3);
+  builder.send(1, {relay(0, 4), {5, 6}});
+  builder.copy(own(0), relay(3, 0));
+  builder.copy(own(0), relay(2, 0));       // the last row of what is lent
+  builder.receive(2, {relay(2, 7), {8}});  // passes the copies of other rows alone
+  builder.copy(relay(3, 8), own(1));       // the last row of what comes
+  EXPECT_EQ(built(std::move(builder)),
+            "  send relay[row 0 slice 4-6 chunk 0] to 1\n"
+            "  relay[row 3 slice 0 chunk 0] = input[slice 0 chunk 0]\n"
+            "  wait_send 1 to 1\n"
+            "  relay[row 2 slice 0 chunk 0] = input[slice 0 chunk 0]\n"
+            "  receive relay[row 2 slice 7, 8 chunk 0] from 2\n"
+            "  wait_receive 1 from 2\n"
+            "  input[slice 1 chunk 0] = relay[row 3 slice 8 chunk 0]\n");
+  Builder many(0, 1);
+  EXPECT_EQ(many.new_scratch_rows(65535), 0);
+  EXPECT_THROW(many.new_scratch_row(), Error);
 }
 
 }  // namespace

@@ -248,6 +248,51 @@ Example dissemination(int n) {
   return example;
 }
 
+namespace {
+
+// Rows of slices [first.slice, end), side by side.
+Extent up_to(const Region& first, int end) {
+  std::vector<std::uint32_t> further;
+  for (int slice = static_cast<int>(first.slice) + 1; slice < end; ++slice) further.push_back(slice);
+  return {first, further};
+}
+
+}  // namespace
+
+Example chain_gather(int n) {
+  Example example{"chain_gather", Layout::of(n), {Collective::gather, 0, Order::any}, {}};
+  for (int rank = 0; rank < n; ++rank) {
+    Builder builder(rank, n, 1, true);
+    const int rows = rank == 0 ? 0 : builder.new_scratch_rows(n - rank);
+    const auto place = [&](int slice) {
+      return rank == 0 ? out(slice)
+                       : Region{Space::relay, static_cast<std::uint16_t>(rows + slice - rank),
+                                static_cast<std::uint32_t>(slice), 0};
+    };
+    if (rank + 1 < n) builder.receive(rank + 1, up_to(place(rank + 1), n));
+    builder.copy(in(rank), place(rank));
+    if (rank > 0) builder.send(rank - 1, up_to(place(rank), n));
+    example.schedules.push_back(std::move(builder).build());
+  }
+  return example;
+}
+
+Example chain_all_gather(int n) {
+  Example example{"chain_all_gather", Layout::of(n), {Collective::all_gather, 0, Order::any}, {}};
+  for (int rank = 0; rank < n; ++rank) {
+    Builder builder(rank, n, 1, true);
+    builder.copy(in(rank), out(rank));
+    if (rank + 1 < n) builder.receive(rank + 1, up_to(out(rank + 1), n));
+    if (rank > 0) {
+      builder.send(rank - 1, up_to(out(rank), n));
+      builder.receive(rank - 1, up_to(out(0), rank));
+    }
+    if (rank + 1 < n) builder.send(rank + 1, up_to(out(0), rank + 1));
+    example.schedules.push_back(std::move(builder).build());
+  }
+  return example;
+}
+
 std::vector<Example> examples(int n) {
   std::vector<Example> all = {ring(n),
                               two_shot(Layout::of(n), 1),
@@ -258,7 +303,9 @@ std::vector<Example> examples(int n) {
                               ring_all_gather(n),
                               chain_broadcast(n, n / 2, 1),
                               chain_broadcast(n, 0, 4),
-                              dissemination(n)};
+                              dissemination(n),
+                              chain_gather(n),
+                              chain_all_gather(n)};
   if ((n & (n - 1)) == 0) all.push_back(recursive_doubling(n));
   std::vector<int> leaves;
   for (int rank = 0; rank < n; ++rank) leaves.push_back((rank * 2 + 3) % 5);

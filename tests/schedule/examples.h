@@ -26,6 +26,9 @@ Example direct_reduce_scatter(int ranks);      // canonical
 Example ring_all_gather(int ranks);
 Example chain_broadcast(int ranks, int root, int chunks);
 Example dissemination(int ranks);  // barrier
+// Messages of several rows, of relay and of the output: down a chain to rank 0, and there and back.
+Example chain_gather(int ranks);
+Example chain_all_gather(int ranks);
 
 // Layouts with several leaves: ranks hold the given numbers of consecutive leaves.
 Layout layout_of_leaves(const std::vector<int>& leaves);

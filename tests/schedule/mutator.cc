@@ -8,6 +8,9 @@ namespace {
 
 bool any_step(const Step&) { return true; }
 bool is_wait(const Step& step) { return step.kind == StepKind::wait_send || step.kind == StepKind::wait_receive; }
+bool has_rows(const Step& step) {
+  return (step.kind == StepKind::send || step.kind == StepKind::receive) && step.part_count > 0;
+}
 bool is_reduce(const Step& step) { return step.kind == StepKind::reduce; }
 
 }  // namespace
@@ -15,6 +18,8 @@ bool is_reduce(const Step& step) { return step.kind == StepKind::reduce; }
 std::string Mutator::mutate(std::vector<Schedule>& schedules) {
   Schedule& schedule = schedules[below(schedules.size())];
   const int ranks = static_cast<int>(schedules.size());
+  // One of several rows may be damaged as often in its rows as in all else.
+  if (pick(schedule, has_rows) && below(2) == 0) return change_extent(schedule);
   switch (below(12)) {
     case 0: return drop(schedule, false);
     case 1: return drop(schedule, true);
@@ -107,14 +112,51 @@ std::string Mutator::change_finish(Schedule& schedule) {
 }
 
 std::string Mutator::drop_source(Schedule& schedule) {
-  const auto at =
-      pick(schedule, [](const Step& step) { return step.kind == StepKind::reduce && step.source_count > 1; });
+  const auto at = pick(schedule, [](const Step& step) { return step.kind == StepKind::reduce && step.part_count > 1; });
   if (!at) return {};
   Step& step = schedule.steps[*at];
-  step.source_count -= 1;
-  if (below(2) == 0) step.first_source += 1;
-  if (below(2) == 0) schedule.sources[step.first_source + step.source_count - 1].joins += one_more_or_less();
+  step.part_count -= 1;
+  if (below(2) == 0) step.first_part += 1;
+  if (below(2) == 0) schedule.sources[step.first_part + step.part_count - 1].joins += one_more_or_less();
   return "drop a source";
+}
+
+// Too long, too short, shifted, or of other rows.
+std::string Mutator::change_extent(Schedule& schedule) {
+  Step& step = schedule.steps[*pick(schedule, has_rows)];
+  std::vector<std::uint32_t>& slices = schedule.further_slices;
+  const auto any_slice = [&] { return static_cast<std::uint32_t>(below(schedule.slices)); };
+  const auto copied = [&] {  // so that it can grow
+    const std::vector<std::uint32_t> own(slices.begin() + step.first_part,
+                                         slices.begin() + step.first_part + step.part_count);
+    step.first_part = static_cast<std::uint32_t>(slices.size());
+    slices.insert(slices.end(), own.begin(), own.end());
+  };
+  switch (below(8)) {
+    case 0:
+      copied();
+      slices.push_back(below(2) == 0 ? slices.back() + 1 : any_slice());
+      ++step.part_count;
+      return "a row too many";
+    case 1: --step.part_count; return "a row too few";
+    case 2:  // the first is lost
+      step.region = schedule.row_of(step, 1);
+      ++step.first_part;
+      --step.part_count;
+      return "begin a row later";
+    case 3: step.region.row = static_cast<std::uint16_t>(step.region.row + one_more_or_less()); return "shift the rows";
+    case 4: {
+      const auto by = static_cast<std::uint32_t>(one_more_or_less());
+      step.region.slice += by;
+      for (std::size_t i = 0; i < step.part_count; ++i) slices[step.first_part + i] += by;
+      return "shift the slices";
+    }
+    case 5:
+      std::swap(slices[step.first_part + below(step.part_count)], slices[step.first_part + below(step.part_count)]);
+      return "swap slices of rows";
+    case 6: slices[step.first_part + below(step.part_count)] = any_slice(); return "another slice of a row";
+    default: step.first_part += static_cast<std::uint32_t>(one_more_or_less()); return "rows of another message";
+  }
 }
 
 std::string Mutator::change_source(Schedule& schedule, int ranks) {

@@ -34,6 +34,7 @@ class Mutator {
   std::string change_finish(Schedule& schedule);
   std::string change_source(Schedule& schedule, int ranks);
   std::string drop_source(Schedule& schedule);
+  std::string change_extent(Schedule& schedule);
   void redirect(const Schedule& schedule, Region& region);
 
   std::mt19937_64 random_;

@@ -27,6 +27,25 @@ TEST(Text, ReadsLikeThis) {
             "  output[slice 0 chunk 0] = finish(scratch[row 1 slice 0 chunk 0])\n");
 }
 
+TEST(Text, RowsOfAMessageAreNamedByTheirSlices) {
+  const std::string text =
+      "rank 0 of 1: 9 exact slices x 1 chunk, 5 scratch rows\n"
+      "  receive relay[row 1 slice 7, 4-6, 2 chunk 0] from 1\n"
+      "  send input[slice 1, 2 chunk 0] to 2\n"
+      "  send input[slice 0-2 chunk 0] to 2\n"
+      "  send relay[row 0 slice 3 chunk 0] to 1\n";
+  const std::vector<Schedule> schedules = parse_schedules(text);
+  EXPECT_EQ(to_text(schedules), text);
+  const Schedule& schedule = schedules.front();
+  ASSERT_EQ(Schedule::rows_of(schedule.steps[0]), 5u);
+  EXPECT_EQ(schedule.row_of(schedule.steps[0], 4), (Region{Space::relay, 5, 2, 0}));
+  EXPECT_EQ(schedule.row_of(schedule.steps[1], 1), (Region{Space::input, 0, 2, 0}));
+  EXPECT_EQ(Schedule::rows_of(schedule.steps[3]), 1u);
+  for (const std::string wrong : {"send input[slice 0 - chunk 0] to 1", "send input[slice 0, chunk 0] to 1",
+                                  "send input[slice 0-99999 chunk 0] to 1", "output[slice 0, 1 chunk 0] = from 1"})
+    EXPECT_THROW(parse_schedules("rank 0 of 2: 2 exact slices x 1 chunk, 0 scratch rows\n" + wrong), Error) << wrong;
+}
+
 TEST(Text, TreesKeepTheirShape) {
   const std::string text =
       "rank 0 of 1: 1 exact slice x 1 chunk, 0 scratch rows\n"

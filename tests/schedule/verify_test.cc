@@ -268,13 +268,119 @@ TEST(Verify, RefusesWhatIsOutOfRange) {
   expect_reason(replaced(kGather, "rank 1 of 2: 1 slice", "rank 1 of 2: 2 slices"),
                 "rank 1 cuts messages otherwise than rank 0");
   std::vector<Schedule> schedules = parse_schedules(kGather);
-  schedules[0].steps[0].source_count = 3;
+  schedules[0].steps[0].part_count = 3;
   EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("outside the table"), std::string::npos);
-  schedules[0].steps[0].source_count = 1;
+  schedules[0].steps[0].part_count = 1;
   schedules[0].sources[0].joins = 1;
   EXPECT_NE(verify(schedules, Layout::of(2), {}).reason.find("joins more partial results than there are"),
             std::string::npos);
   EXPECT_EQ(verify(schedules, Layout::of(3), {}).reason, "there are 2 schedules for 3 ranks");
+}
+
+const Goal kRows{Collective::gather, 0, Order::any};
+
+// Rank 2's row goes to rank 1, and with that of rank 1 to rank 0.
+constexpr std::string_view kPassedOn = R"(
+  rank 0 of 3: 3 exact slices x 1 chunk, 0 scratch rows
+    receive output[slice 1, 2 chunk 0] from 1
+    output[slice 0 chunk 0] = input[slice 0 chunk 0]
+  rank 1 of 3: 3 exact slices x 1 chunk, 3 scratch rows
+    receive relay[row 1 slice 2 chunk 0] from 2
+    relay[row 0 slice 1 chunk 0] = input[slice 1 chunk 0]
+    wait_receive 1 from 2
+    send relay[row 0 slice 1, 2 chunk 0] to 0
+  rank 2 of 3: 3 exact slices x 1 chunk, 0 scratch rows
+    send input[slice 2 chunk 0] to 1
+)";
+
+TEST(Verify, MessagesMayBeOfSeveralRowsSideBySide) {
+  EXPECT_EQ(reason(kPassedOn, kRows), "");
+  const auto refused = [](std::string_view what, std::string_view with, std::string_view why) {
+    expect_reason(replaced(kPassedOn, what, with), why, kRows);
+  };
+  // Too long, too short, shifted; at either end.
+  refused("send relay[row 0 slice 1, 2 chunk", "send relay[row 0 slice 1, 2, 0 chunk", "before anything was written");
+  refused("send relay[row 0 slice 1, 2 chunk", "send relay[row 0 slice 1, 2, 0, 1 chunk",
+          "it has 4 rows from relay[row 0 slice 1 chunk 0] on, and there are only 3");
+  refused(
+      "send relay[row 0 slice 1, 2 chunk", "send relay[row 0 slice 1 chunk",
+      "rank 0, step 0 (receive): expects 2 rows, output[slice 1, 2 chunk 0], but rank 1 sends 1, relay[row 0 slice 1 "
+      "chunk 0]");
+  refused("send relay[row 0 slice 1, 2 chunk", "send relay[row 1 slice 1, 2 chunk",
+          "relay[row 1 slice 1 chunk 0] is read but holds slice 2");
+  refused("send relay[row 0 slice 1, 2 chunk", "send relay[row 0 slice 1, 1 chunk",
+          "relay[row 1 slice 1 chunk 0] is read but holds slice 2");
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 0-2 chunk", "expects 3 rows");
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 0, 1 chunk",
+          "expects output[slice 0 chunk 0] but rank 1 sends relay[row 0 slice 1 chunk 0]");
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 1 chunk", "expects 1 rows");
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 1, 2, 3 chunk",
+          "output[slice 3 chunk 0] does not exist");
+  // Not side by side.
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 2, 1 chunk",
+          "rank 0, step 0 (receive): output[slice 1 chunk 0] does not lie behind output[slice 2 chunk 0]");
+  refused("receive output[slice 1, 2 chunk", "receive output[slice 0, 2 chunk", "does not lie behind");
+  // Each row is lent.
+  refused("    wait_receive 1 from 2\n", "", "relay[row 1 slice 2 chunk 0] is read before anything was written there");
+  refused("    output[slice 0 chunk 0] = input[slice 0 chunk 0]",
+          "    output[slice 2 chunk 0] = input[slice 0 chunk 0]", "are different parts of the message");
+  refused("slice 1, 2 chunk 0] to 0",
+          "slice 1, 2 chunk 0] to 0\n relay[row 1 slice 1 chunk 0] = input[slice 1 chunk 0]",
+          "may still be reading relay[row 1 slice 2 chunk 0]");
+  std::vector<Schedule> schedules = parse_schedules(kPassedOn);
+  schedules[0].steps[0].part_count = 2;
+  EXPECT_NE(verify(schedules, Layout::of(3), kRows).reason.find("its further rows are outside the table"),
+            std::string::npos);
+}
+
+TEST(Verify, RefusesMessagesOfSeveralRowsWhereTheyHaveNoLength) {
+  constexpr std::string_view kLength = "a message of several rows needs rows of one length";
+  expect_reason(R"(
+    rank 0 of 2: 2 slices x 1 chunk, 0 scratch rows
+      send input[slice 0, 1 chunk 0] to 1
+    rank 1 of 2: 2 slices x 1 chunk, 0 scratch rows
+      receive output[slice 0, 1 chunk 0] from 0)",
+                kLength, kBroadcast);
+  expect_reason(R"(
+    rank 0 of 2: 2 exact slices x 2 chunks, 0 scratch rows
+      send input[slice 0, 1 chunk 0] to 1
+    rank 1 of 2: 2 exact slices x 2 chunks, 0 scratch rows
+      receive output[slice 0 chunk 0] from 0)",
+                kLength, {Collective::scatter, 0, Order::any});
+  expect_reason(R"(
+    rank 0 of 2: 2 exact slices x 1 chunk, 0 scratch rows
+      send input[slice 0, 1 chunk 0] to 1
+      output[slice 0 chunk 0] = finish(input[slice 0 chunk 0] + from 1)
+    rank 1 of 2: 2 exact slices x 1 chunk, 0 scratch rows
+      send input[slice 0 chunk 0] to 0
+      output[slice 1 chunk 0] = finish(from 0 + input[slice 1 chunk 0]))",
+                kLength, {Collective::reduce_scatter, 0, Order::any});
+  expect_reason(R"(
+    rank 0 of 2: 2 exact slices x 1 chunk, 0 scratch rows
+      send input[slice 0, 1 chunk 0] to 1
+    rank 1 of 2: 2 exact slices x 1 chunk, 0 scratch rows
+      output[slice 1 chunk 0] = from 0)",
+                "rank 1, step 0 (reduce): expects one region but rank 0 sends input[slice 0, 1 chunk 0]",
+                {Collective::scatter, 0, Order::any});
+}
+
+// The rows of a buffer of all_to_all that come from each rank lie n slices apart, and side by side.
+TEST(Verify, RowsThatLieSideBySideNeedNotBeNeighboursInTheMessage) {
+  constexpr std::string_view kBoth = R"(
+    rank 0 of 2: 4 exact slices x 1 chunk, 0 scratch rows
+      send input[slice 0, 1 chunk 0] to 1
+      receive output[slice 0, 2 chunk 0] from 1
+    rank 1 of 2: 4 exact slices x 1 chunk, 2 scratch rows
+      receive relay[row 0 slice 0, 1 chunk 0] from 0
+      output[slice 3 chunk 0] = input[slice 3 chunk 0]
+      wait_receive 1 from 0
+      output[slice 1 chunk 0] = relay[row 1 slice 1 chunk 0]
+      relay[row 1 slice 2 chunk 0] = input[slice 2 chunk 0]
+      send relay[row 0 slice 0, 2 chunk 0] to 0)";
+  const Goal goal{Collective::all_to_all, 0, Order::any};
+  EXPECT_EQ(reason(kBoth, goal), "");
+  expect_reason(replaced(kBoth, "output[slice 0, 2 chunk 0] from", "output[slice 0, 1 chunk 0] from"),
+                "output[slice 1 chunk 0] does not exist", goal);
 }
 
 TEST(Verify, ABarrierNeedsWordFromEveryRank) {

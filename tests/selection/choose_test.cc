@@ -38,6 +38,22 @@ TEST(Choose, TheBuiltInTableIsWhatWasMeasured) {
   EXPECT_EQ(chosen(33, 1, 1 << 20), Algorithm::sliced_tree);
 }
 
+TEST(Choose, TheBuiltInTableJoinsRowsOfShortMessagesBetweenHosts) {
+  const auto chosen = [](Collective collective, int ranks, int hosts, std::size_t bytes) {
+    return Chooser(ChoiceTable::built_in(), ranks, hosts).choose(collective, bytes, kCanonical);
+  };
+  for (const auto& [collective, joined] : {std::pair{Collective::all_to_all, Algorithm::bruck},
+                                           {Collective::all_gather, Algorithm::bruck},
+                                           {Collective::scatter, Algorithm::binomial_tree}}) {
+    EXPECT_EQ(chosen(collective, 3, 3, 16 << 10), joined);
+    EXPECT_EQ(chosen(collective, 3, 3, (16 << 10) + 1), Algorithm::one_shot);
+    EXPECT_EQ(chosen(collective, 2, 2, 64), Algorithm::one_shot);
+    EXPECT_EQ(chosen(collective, 16, 1, 64), Algorithm::one_shot) << "shared memory";
+  }
+  EXPECT_EQ(chosen(Collective::all_gather, 16, 4, 64), Algorithm::ring) << "as before, where ranks share hosts";
+  EXPECT_EQ(chosen(Collective::gather, 16, 16, 64), Algorithm::one_shot);
+}
+
 const ChoiceTable kTable{{{.max_ranks = 4, .hosts = HostCount::one, .max_bytes = 100, .algorithm = Algorithm::one_shot},
                           {.max_bytes = 1 << 20, .order = kAny, .algorithm = Algorithm::ring, .chunk_bytes = 1000},
                           {.hosts = HostCount::several, .algorithm = Algorithm::sliced_tree},
@@ -55,6 +71,28 @@ TEST(Choose, TheFirstRuleWhoseBoundsAllHoldDecides) {
   EXPECT_EQ(chosen(4, 1, 100, kAny), Algorithm::one_shot) << "a rule that keeps the order serves those who need not";
   EXPECT_EQ(chosen(5, 1, 100, kAny), Algorithm::ring);
   EXPECT_EQ(chosen(5, 1, (1 << 20) + 1, kAny), Algorithm::binomial_tree);
+}
+
+TEST(Choose, RowsOfDifferentLengthsPassOverRulesWhoseMessagesAreOfSeveral) {
+  const ChoiceTable table{{{.collective = Collective::gather, .algorithm = Algorithm::binomial_tree},
+                           {.collective = Collective::all_gather, .max_bytes = 100, .algorithm = Algorithm::bruck},
+                           {.collective = Collective::all_gather, .algorithm = Algorithm::ring}},
+                          {}};
+  const Chooser chooser(table, 4, 1);
+  EXPECT_EQ(chooser.choose(Collective::gather, kAnyBytes, kCanonical), Algorithm::binomial_tree);
+  EXPECT_EQ(chooser.choose(Collective::gather, kAnyBytes, kCanonical, true), Algorithm::one_shot) << "the built-in's";
+  EXPECT_EQ(chooser.choose(Collective::all_gather, 100, kCanonical), Algorithm::bruck);
+  EXPECT_EQ(chooser.choose(Collective::all_gather, 100, kCanonical, true), Algorithm::ring);
+  for (const int ranks : {1, 2, 8, 64, 1000})
+    for (const int hosts : {1, 2, ranks})
+      for (const AlgorithmEntry& entry : catalogue()) {
+        const Chooser built_in(ChoiceTable::built_in(), ranks, hosts);
+        for (const std::size_t bytes : {std::size_t{0}, std::size_t{64}, kAnyBytes}) {
+          const Algorithm chosen = built_in.choose(entry.collective, bytes, kCanonical, true);
+          ASSERT_NE(find_algorithm(entry.collective, chosen), nullptr) << name_of(entry);
+          EXPECT_FALSE(find_algorithm(entry.collective, chosen)->joins_rows) << name_of(entry);
+        }
+      }
 }
 
 TEST(Choose, WhereNoRuleHoldsTheBuiltInTableDecides) {

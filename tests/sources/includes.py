@@ -27,11 +27,12 @@ ROOMS = {
     "src/net": f"{PUBLIC} src/base",
     "src/control": f"{PUBLIC} src/base src/types src/topology src/net src/transport/registry.h",
     "src/selection": f"{PUBLIC} src/types src/schedule src/collectives",
-    "src/executor": f"{PUBLIC} src/types src/schedule src/collectives src/reduce src/cuda src/transport",
+    "src/executor": f"{PUBLIC} src/types src/memory/copy.h src/schedule src/collectives src/reduce src/cuda src/transport",
     "src/staging": f"{TYPES} src/types src/memory src/cuda src/executor",
     "src/runtime": f"{PUBLIC} src/base src/types src/topology src/memory src/reduce/float_environment.h src/reduce/scale.h "
                    "src/reduce/custom.h src/schedule src/cuda src/transport src/control src/selection src/executor src/staging",
     "src/c": f"{PUBLIC} src/base src/net src/control src/runtime",
+    "src/nccl": "include/tutti/tutti.h",
     "src/trainer": PUBLIC,
     "src/trainer/cuda": f"{PUBLIC} src/trainer src/cuda/memory.h src/cuda/stream.h src/cuda/check.h",
     # The program, which is on top of everything. What its commands have in common is in `machine` and `run`.

@@ -1,5 +1,7 @@
 // What a channel promises beyond delivery: counts, loans, credits, checks, ends and wake-ups.
 #include <atomic>
+#include <cstring>
+#include <optional>
 #include <random>
 
 #include "transport/conformance.h"
@@ -21,6 +23,70 @@ TEST_P(Conformance, CountsGrowOneByOneAndOnlyForWhatHappened) {
     wait_until({ends.first.get(), ends.second.get()},
                [&] { return ends.second->received() + ends.first->sent() == 2 * (message + 1); });
     EXPECT_EQ(ends.second->received(), message + 1);
+  }
+}
+
+// Messages that are sent at once or lent, and taken at once or received, in every mixture.
+TEST_P(Conformance, AShortMessageGoesAtOnceOrNothingHappens) {
+  Ends ends = open();
+  const std::optional<std::size_t> most = ends.first->most_at_once();
+  EXPECT_EQ(most, ends.second->most_at_once());
+  std::mt19937 random(5);
+  int sent = 0, taken = 0, received = 0;
+  for (std::uint64_t message = 0; message < 600; ++message) {
+    const std::size_t bytes = kSizes[random() % 12];
+    const Bytes out = pattern(message, bytes);
+    Bytes in(bytes, std::byte{0xee});
+    const bool is_short = most >= bytes;
+    EXPECT_TRUE(!is_short || ends.second->look_at_once(tag_of(message), bytes) == nullptr) << "of what was not sent";
+    const bool tries = random() % 2 == 0 && is_short, can = tries && ends.first->can_send_at_once();
+    const bool at_once = tries && ends.first->send_at_once(tag_of(message), out.data(), bytes);
+    EXPECT_EQ(at_once, can);
+    sent += at_once;
+    if (at_once) {
+      EXPECT_EQ(ends.first->sent(), message + 1);
+    } else {
+      send(*ends.first, message, out);
+    }
+    const bool looks = random() % 2 == 0 && is_short;
+    const std::byte* shown = nullptr;
+    for (int look = 0; looks && shown == nullptr && look < 100; ++look) {
+      EXPECT_EQ(ends.second->look_at_once(tag_of(message + 1), bytes), nullptr) << "of another call";
+      EXPECT_EQ(ends.second->look_at_once(tag_of(message), bytes == 0 ? 1 : bytes - 1), nullptr) << "of another length";
+      shown = ends.second->look_at_once(tag_of(message), bytes);
+    }
+    if (shown != nullptr) {
+      if (bytes > 0) std::memcpy(in.data(), shown, bytes);
+      ends.second->take_at_once();
+      ++taken;
+    } else {
+      receive(*ends.second, message, in);
+      ++received;
+    }
+    wait_until({ends.first.get(), ends.second.get()}, [&] {
+      return ends.second->received() == static_cast<std::uint64_t>(received) && ends.first->sent() == message + 1;
+    });
+    ASSERT_TRUE(same(in, out)) << message;
+  }
+  EXPECT_TRUE(!most || (sent > 0 && taken > 0)) << "a transport that says so does it";
+}
+
+// Nobody takes them: at some time there is no room, and each one arrives nevertheless.
+TEST_P(Conformance, ShortMessagesAreSentAtOnceAsLongAsThereIsRoom) {
+  Ends ends = open();
+  const Bytes first = pattern(0, 8);
+  send(*ends.first, 0, first);
+  Bytes in(8);
+  receive(*ends.second, 0, in);
+  wait_until({ends.first.get(), ends.second.get()}, [&] { return ends.second->received() == 1; });
+  std::uint64_t number = 1;
+  while (number < 10'000 && ends.first->send_at_once(tag_of(number), pattern(number, 8).data(), 8)) ++number;
+  EXPECT_FALSE(ends.first->can_send_at_once());
+  EXPECT_LT(number, 10'000u) << "a peer that takes nothing must hold up the sender";
+  for (std::uint64_t message = 1; message < number; ++message) {
+    receive(*ends.second, message, in);
+    wait_until({ends.first.get(), ends.second.get()}, [&] { return ends.second->received() == message + 1; });
+    ASSERT_TRUE(same(in, pattern(message, 8))) << message;
   }
 }
 

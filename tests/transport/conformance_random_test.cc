@@ -57,7 +57,8 @@ class Player {
       given_back(channel_.sent());
     } else {
       lent_.push_back(data);
-      channel_.send(tag_of(message.number), lent_.back().data(), message.bytes);
+      channel_.send(tag_of(message.number), lent_.back().data(), message.bytes,
+                    message.number % 3 == 0 ? Copier::each : Copier::peer);
     }
   }
 

@@ -69,6 +69,8 @@ struct Wrong {
 std::vector<Wrong> wrong_lines() {
   using shm::LineKind;
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static std::byte memory[kBytes];
+  const auto own = reinterpret_cast<std::uintptr_t>(memory);
   return {{"a line that ends beyond itself", LineKind::inside, 0, 0},
           {"a ring that begins beyond its end", LineKind::ring, shm::kMaxRingBytes + 64, 64},
           {"a ring that ends beyond its end", LineKind::ring, shm::kMaxRingBytes - 64, 128},
@@ -80,6 +82,7 @@ std::vector<Wrong> wrong_lines() {
           {"memory that the peer does not have", LineKind::lent, shm::kSymmetricOffset + (64 << 20), kBytes},
           {"memory that is not symmetric", LineKind::lent, 0, kBytes},
           {"more bytes than are asked for", LineKind::lent, shm::kSymmetricOffset, kBytes + 1},
+          {"fewer bytes than are asked for", LineKind::readable, own, kBytes - 1},
           {"a kind that there is not", static_cast<LineKind>(77), 0, kBytes}};
 }
 
@@ -99,6 +102,62 @@ TEST(ShmBounds, ALineThatPointsOutsideIsRefusedByView) {
     pair.write(shm::kFirstLine, wrong.kind, kBytes, wrong.at, wrong.bytes);
     std::span<const std::byte> here;
     EXPECT_THROW(pair.channel->view(kTag, kBytes, here), ChannelClosed) << wrong.what;
+  }
+}
+
+// The system knows that there is nothing, so the message is declined; and then what the peer shows is checked.
+TEST(ShmBounds, PrivateMemoryThatIsNotThereIsDeclined) {
+  for (const std::uint64_t at : {std::uint64_t{4096}, ~std::uint64_t{0} - 63}) {
+    WrongPeer pair;
+    std::vector<std::byte> in(kBytes);
+    pair.write(shm::kFirstLine, shm::LineKind::readable, kBytes, at, kBytes);
+    pair.channel->receive(0, kTag, in.data(), in.size());
+    EXPECT_EQ(pair.channel->received(), 0u);
+    shm::Segment& theirs = pair.peer.transport.own();
+    const auto& lane = *reinterpret_cast<shm::Lane*>(theirs.at(theirs.find_lane(kCommunicator, 0)));
+    EXPECT_EQ(lane.decline.line.load(), shm::declined(shm::kFirstLine));
+  }
+}
+TEST(ShmBounds, APieceOutsideOfThePeersMemoryIsNotRead) {
+  struct {
+    std::uint64_t at, bytes;
+  } const wrong[] = {{0, kBytes},
+                     {shm::kSlots * shm::kSlotBytes, kBytes},
+                     {~std::uint64_t{0} - 63, kBytes},
+                     {shm::kSymmetricOffset + (64 << 20), kBytes},
+                     {shm::kSymmetricOffset, kBytes + 1},
+                     {shm::kSymmetricOffset, 0}};
+  for (const auto& [at, bytes] : wrong) {
+    WrongPeer pair;
+    std::vector<std::byte> in(kBytes);
+    pair.peer.transport.own().allocate(2 * kBytes);
+    pair.write(shm::kFirstLine, shm::LineKind::readable, kBytes, 4096, kBytes);
+    pair.channel->receive(0, kTag, in.data(), in.size());
+    EXPECT_EQ(pair.channel->received(), 0u);
+    shm::Piece& piece = pair.lane().piece;
+    piece.at = at;
+    piece.bytes = bytes;
+    piece.number = 1;
+    EXPECT_THROW(pair.channel->received(), ChannelClosed) << at << ", " << bytes;
+  }
+}
+
+// It has shown one thing, and now says another of the same line.
+TEST(ShmBounds, ALineThatIsChangedWhileItIsViewedStaysAsItWas) {
+  constexpr std::size_t kLong = 4 * shm::kFragmentBytes;
+  for (const auto kind : {shm::LineKind::readable, shm::LineKind::ring, shm::LineKind::inside}) {
+    WrongPeer pair;
+    pair.peer.transport.find(0)->segment->claim(
+        pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kMaxRingBytes);
+    pair.write(shm::kFirstLine, shm::LineKind::ring, kLong, 0, kLong);
+    std::span<const std::byte> first, then;
+    ASSERT_TRUE(pair.channel->view(kTag, kLong, first));
+    ASSERT_EQ(first.size(), kLong);
+    pair.channel->release(4096);
+    pair.write(shm::kFirstLine, kind, kLong, 0, 64);
+    ASSERT_TRUE(pair.channel->view(kTag, kLong, then));
+    EXPECT_EQ(then.data(), first.data() + 4096);
+    EXPECT_EQ(then.size(), kLong - 4096);
   }
 }
 

@@ -9,21 +9,15 @@
 #include <vector>
 
 #include "transport/shm/transport.h"
+#include "transport/shm_pair.h"
 #include "tutti/error.h"
 
 namespace tutti::internal {
 namespace {
 
-std::array<int, 2> local_sockets() {
-  std::array<int, 2> ends{-1, -1};
-  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-  return ends;
-}
-
-struct Rank {
-  Sleeper sleeper;
-  shm::Transport transport{sleeper};
-};
+using Rank = ShmRank;
+using Pair = ShmPair;
+constexpr Tag kTag = kShmTag;
 
 // The leak checker is half of this test.
 TEST(Shm, WhatAPeerGaveAndNobodyTookIsGivenBack) {
@@ -81,27 +75,6 @@ TEST(Shm, APeerThatGivesSomethingElseIsRefused) {
   EXPECT_THROW(first.transport.find(1), Error);
   close(ends[1]);
 }
-
-// Two ranks that know each other, and a channel between them.
-struct Pair {
-  Rank first;
-  std::optional<Rank> second{std::in_place};
-  std::unique_ptr<Channel> to_second, to_first;
-  Pair() {
-    const auto ends = local_sockets();
-    first.transport.attach(1, ends[0]);
-    second->transport.attach(0, ends[1]);
-    to_second = first.transport.channel(1, 0, 1);
-    to_first = second->transport.channel(1, 1, 0);
-  }
-  static std::byte* symmetric(Rank& rank) {
-    shm::Segment& own = rank.transport.own();
-    return own.at(own.allocate(kBytes));
-  }
-  static constexpr std::size_t kBytes = 8192;
-};
-
-const Tag kTag{{1, 2}};
 
 TEST(Shm, SymmetricMemoryThatWasWithdrawnIsNotSeen) {
   Pair pair;

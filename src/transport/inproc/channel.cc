@@ -32,7 +32,7 @@ Channel::~Channel() {
 
 // --- sending ---------------------------------------------------------------------------------------------------------
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) {
   const std::lock_guard lock(hub_->mutex_);
   out_->lent.push_back({tag, data, bytes});
   wake(out_->receiver);
@@ -44,7 +44,7 @@ std::uint64_t Channel::sent() {
   return out_->claims.done();
 }
 
-std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte*) {
+std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier) {
   const std::lock_guard lock(hub_->mutex_);
   const Claim* claim = out_->claims.front();
   if (!out_->lent.empty() || !claim || claim->viewed || out_->receiver_gone) return nullptr;

@@ -21,9 +21,9 @@ class Channel final : public internal::Channel {
   // Withdraws what is still lent. The peer must not be looking at it: that is the caller's to know.
   ~Channel() override;
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override;
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override;
   std::uint64_t sent() override;
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override;
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override;
   void commit(const Tag& tag) override;
   void check_reserved() override;
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) override;

@@ -19,10 +19,12 @@ class Channel final : public internal::Channel {
   Channel(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
       : lines_(own, peers, communicator, rank, peer), sender_(lines_, ring_bytes), receiver_(lines_) {}
 
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes) override { sender_.send(tag, data, bytes); }
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
+    sender_.send(tag, data, bytes, copier);
+  }
   std::uint64_t sent() override { return sender_.has_all_back() ? sender_.sent() : sent_after_progress(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source) override {
-    return sender_.reserve(tag, bytes, source);
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override {
+    return sender_.reserve(tag, bytes, source, copier);
   }
   void commit(const Tag& tag) override { sender_.commit(tag); }
   void check_reserved() override { sender_.check_reserved(); }
@@ -34,6 +36,15 @@ class Channel final : public internal::Channel {
     return receiver_.view(tag, bytes, here);
   }
   void release(std::size_t bytes) override { receiver_.release(bytes); }
+  std::optional<std::size_t> most_at_once() const override { return kInlineBytes; }
+  bool can_send_at_once() override { return sender_.can_send_at_once(); }
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) override {
+    return sender_.send_at_once(tag, data, bytes);
+  }
+  const std::byte* look_at_once(const Tag& tag, std::size_t bytes) override {
+    return receiver_.look_at_once(tag, bytes);
+  }
+  void take_at_once() override { receiver_.take_at_once(); }
   bool progress() override;
   void flush() override { lines_.flush(); }
   bool unclaimed(Tag& tag) override { return receiver_.unclaimed(tag); }

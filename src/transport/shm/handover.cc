@@ -18,11 +18,12 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31304d4853495455;  // "UTISHM01"
+constexpr std::uint64_t kMagic = 0x32304d4853495455;  // "UTISHM02"
 
 struct Greeting {
   std::uint64_t magic;
   std::uint64_t segment;  // Segment::number(), for a thread of the same process
+  Proof proof;
 };
 
 struct Descriptors {
@@ -47,11 +48,12 @@ struct Descriptors {
   throw Error(ErrorCode::system, "shared memory: hand-over with a peer: " + why);
 }
 
-bool same_process(int fd) {
+// Its number in this process's namespace; 0 if it has none there.
+pid_t process_behind(int fd) {
   ucred who{};
   socklen_t length = sizeof who;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0) refuse(std::strerror(errno));
-  return who.pid == ::getpid();
+  return who.pid;
 }
 
 msghdr message_of(iovec& bytes, char* control, std::size_t control_bytes) {
@@ -66,7 +68,7 @@ msghdr message_of(iovec& bytes, char* control, std::size_t control_bytes) {
 }  // namespace
 
 bool give(int fd, const Segment& own, int bell) {
-  Greeting greeting{kMagic, own.number()};
+  Greeting greeting{kMagic, own.number(), own.proof()};
   const std::array descriptors{own.fd(), bell};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
   iovec bytes{&greeting, sizeof greeting};
@@ -96,9 +98,11 @@ std::shared_ptr<Peer> take(int fd, int peer) {
     refuse("it sent something else");
 
   auto who = std::make_shared<Peer>();
-  if (same_process(fd)) who->segment = Segment::find(greeting.segment);
+  const pid_t process = process_behind(fd);
+  if (process == ::getpid()) who->segment = Segment::find(greeting.segment);
   if (who->segment == nullptr) who->segment = Segment::map(descriptors.take(0));
   who->bell = descriptors.take(1);
+  who->memory = PrivateMemory(process, greeting.proof);
   return who;
 }
 

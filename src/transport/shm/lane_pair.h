@@ -28,13 +28,13 @@ class LanePair {
   // The peer's end may be made later than this one: looked for again on every use until it is there. Throws
   // ChannelClosed.
   bool connect() { return out_ != nullptr || find_peer(); }
+  bool is_connected() const { return out_ != nullptr; }
   // Once connected: the peer's segment, and in it the lane that this rank writes.
   Lane& out() const { return *out_; }
   Segment& theirs() const { return *theirs_; }
 
-  // Once this rank has looked for the peer's end, though it may not have found it: the peer's memory changed hands
-  // before it wrote anything, and it may have closed its end by now.
-  bool knows_peer() const { return who_ != nullptr; }
+  // The peer, once its memory has changed hands: before it writes anything. It may have closed its end by now.
+  const Peer* who() const { return who_.get(); }
   bool is_gone() const { return who_ != nullptr && who_->gone.load(std::memory_order_acquire); }
 
   // Whether [at, at + bytes) of the ring that the peer writes to is backed with memory.

@@ -38,6 +38,7 @@ class Lines {
   // --- reading
   // The first line that has not been consumed, nullptr while it has not come.
   const Line* arrived();
+  std::uint32_t consumed() const { return consumed_; }  // the number of the first line
   const Line& first() const { return lanes_.in().lines[consumed_ % kLines]; }
   void consume(bool peer_waits) {
     ++consumed_;

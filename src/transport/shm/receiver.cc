@@ -1,6 +1,7 @@
 #include "transport/shm/receiver.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "memory/copy.h"
 #include "transport/transport.h"
@@ -8,10 +9,12 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::size_t kAckAtOnceBytes = 4 << 10;  // of the ring: the sender may be waiting for room
+constexpr std::size_t kAckAtOnceBytes = 4 << 10;   // of the ring: the sender may be waiting for room
+constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
 
 bool sender_waits(const Line& line, LineKind kind) {
-  return kind == LineKind::lent || (kind == LineKind::ring && line.bytes >= kAckAtOnceBytes);
+  return kind == LineKind::lent || kind == LineKind::readable ||
+         (kind == LineKind::ring && line.bytes >= kAckAtOnceBytes);
 }
 
 }  // namespace
@@ -21,7 +24,7 @@ bool sender_waits(const Line& line, LineKind kind) {
 inline const Line* Receiver::awaited() {
   const Line* line = lines_.arrived();
   LanePair& lanes = lines_.lanes();
-  if (!lanes.knows_peer()) lanes.connect();
+  if (lanes.who() == nullptr) lanes.connect();
   if (line != nullptr || !lanes.is_gone()) return line;
   line = lines_.arrived();
   if (line == nullptr) lanes.throw_gone();
@@ -35,9 +38,8 @@ inline void Receiver::check(const Line& line, const Tag& tag, std::size_t bytes)
 
 // left: bytes of the message that have not come before this line. Where its bytes lie, the peer is not believed: a
 // wrong peer must not make this rank touch memory that is not the channel's.
-inline std::span<const std::byte> Receiver::payload(const Line& line, std::size_t left) const {
+inline std::span<const std::byte> Receiver::payload(const Line& line, LineKind kind, std::size_t left) const {
   const LanePair& lanes = lines_.lanes();
-  const LineKind kind = kind_of(line);
   if (kind == LineKind::inside) {
     const std::size_t total = total_of(line);
     if (total > std::min(left, kInlineBytes)) lanes.throw_makes_no_sense("it announced more bytes than a line has");
@@ -55,6 +57,62 @@ inline std::span<const std::byte> Receiver::payload(const Line& line, std::size_
   const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
   if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
   return {data, bytes};
+}
+
+// Reads the next `bytes` of a message in the peer's private memory into `to`. left: how many are not read yet. False:
+// that cannot be, and the message has been declined.
+bool Receiver::read(const Line& line, std::size_t left, std::byte* to, std::size_t bytes) {
+  LanePair& lanes = lines_.lanes();
+  lanes.throw_if_withdrawn();
+  if (!lanes.connect()) lanes.throw_makes_no_sense("it lent private memory that nobody said could be read");
+  const std::uint64_t at = line.at, all = line.bytes;
+  if (all < left) lanes.throw_makes_no_sense("it lent fewer bytes than the message has");
+  const int failure = lanes.who()->memory.read(to, at + (all - left), bytes);
+  lanes.throw_if_withdrawn();  // the system may have waited for the memory, and the peer not for the system
+  if (failure == 0) return true;
+  Lane& out = lanes.out();
+  // EFAULT is about the memory of this message alone. All else is about all messages.
+  if (failure != EFAULT) out.reads.store(0, std::memory_order_relaxed);
+  out.decline.from = all - left;
+  out.decline.line.store(declined(lines_.consumed()), std::memory_order_release);
+  lanes.notify();
+  declined_ = true;
+  return false;
+}
+
+// Of a declined message, what the peer shows now; nothing if that is still to come.
+std::span<const std::byte> Receiver::piece(std::size_t left) const {
+  const LanePair& lanes = lines_.lanes();
+  const Piece& piece = lanes.in().piece;
+  if (piece.number.load(std::memory_order_acquire) != pieces_ + 1) {
+    if (lanes.is_gone()) lanes.throw_gone();
+    return {};
+  }
+  lanes.throw_if_withdrawn();
+  const std::uint64_t at = piece.at, bytes = piece.bytes;
+  const std::byte* const data = at < kSymmetricOffset || bytes > left ? nullptr : lanes.theirs().at(at, bytes);
+  if (data == nullptr) lanes.throw_makes_no_sense("it shows a piece of a message that is not in its symmetric memory");
+  return {data, bytes};
+}
+
+void Receiver::take_piece() {
+  lines_.lanes().out().decline.taken.store(++pieces_, std::memory_order_release);
+  lines_.lanes().notify();
+}
+
+// Whether anything moved.
+bool Receiver::fill_from_private(Wanted& want, const Line& line) {
+  const std::size_t left = want.bytes - want.done, now = std::min(left, kReadAtOnceBytes);
+  if (!declined_ && read(line, left, want.data + want.done, now)) {
+    want.done += now;
+    return true;
+  }
+  const auto shown = piece(left);
+  if (shown.empty()) return false;
+  copy_bytes(want.data + want.done, shown.data(), shown.size());
+  want.done += shown.size();
+  take_piece();
+  return true;
 }
 
 void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) {
@@ -76,8 +134,13 @@ bool Receiver::fill_some() {
     const LineKind kind = kind_of(*line);
     if (kind == LineKind::delivered) {
       want.done = want.bytes;
+    } else if (kind == LineKind::readable) {
+      if (!fill_from_private(want, *line)) break;
+      moved = true;
+      if (want.done < want.bytes) break;  // others may have something to do meanwhile
+      declined_ = false;
     } else {
-      const auto bytes = payload(*line, want.bytes - want.done);
+      const auto bytes = payload(*line, kind, want.bytes - want.done);
       copy_bytes(want.data + want.done, bytes.data(), bytes.size(), want.past_cache);
       want.done += bytes.size();
     }
@@ -100,26 +163,50 @@ bool Receiver::view(const Tag& tag, std::size_t bytes, std::span<const std::byte
     fill();
     if (awaits_wanted()) return false;
   }
-  const Line* line = awaited();
+  if (!shown_.is_there && !show(tag, bytes)) return false;
+  if (shown_.kind == LineKind::lent || declined_) lines_.lanes().throw_if_withdrawn();
+  here = shown_.rest;
+  return true;
+}
+
+// The first line, as it says of itself now: what a wrong peer writes there later is not looked at.
+bool Receiver::show(const Tag& tag, std::size_t bytes) {
+  const Line* const line = awaited();
   if (line == nullptr) return false;
   if (!viewing_) {
     check(*line, tag, bytes);
     viewing_ = true;
     view_left_ = bytes;
   }
-  const auto bytes_of_line = payload(*line, view_left_ + line_at_);
-  line_bytes_ = bytes_of_line.size();
-  here = bytes_of_line.subspan(line_at_);
+  const LineKind kind = kind_of(*line);
+  if (kind == LineKind::readable) {
+    shown_.rest = show_private(*line);
+    if (shown_.rest.empty()) return false;
+  } else {
+    shown_.rest = payload(*line, kind, view_left_);
+  }
+  shown_.kind = kind;
+  shown_.sender_waits = sender_waits(*line, kind);
+  shown_.is_there = true;
   return true;
 }
 
+// A piece, which stays in the cache while it is used.
+std::span<const std::byte> Receiver::show_private(const Line& line) {
+  if (read_ == nullptr) read_ = std::make_unique_for_overwrite<std::byte[]>(kFragmentBytes);
+  const std::size_t bytes = std::min(kFragmentBytes, view_left_);
+  if (!declined_ && read(line, view_left_, read_.get(), bytes)) return {read_.get(), bytes};
+  return piece(view_left_);
+}
+
 void Receiver::release(std::size_t bytes) {
-  line_at_ += bytes;
+  shown_.rest = shown_.rest.subspan(bytes);
   view_left_ -= bytes;
-  if (line_at_ == line_bytes_) {
-    line_at_ = 0;
-    const Line& line = lines_.first();
-    lines_.consume(sender_waits(line, kind_of(line)));
+  if (shown_.rest.empty()) {
+    shown_.is_there = false;
+    if (declined_) take_piece();
+    if (view_left_ == 0) declined_ = false;
+    if (shown_.kind != LineKind::readable || view_left_ == 0) lines_.consume(shown_.sender_waits);
   }
   if (view_left_ == 0) {
     viewing_ = false;
@@ -127,6 +214,16 @@ void Receiver::release(std::size_t bytes) {
   } else {
     lines_.flush();
   }
+}
+
+const std::byte* Receiver::look_at_once(const Tag& tag, std::size_t bytes) {
+  if (!wanted_.empty() || viewing_ || !lines_.lanes().is_connected()) return nullptr;
+  lines_.flush();  // not when a message is taken: what this rank sends next would wait until the peer's memory has it
+  const Line* const line = lines_.arrived();
+  if (line == nullptr || kind_of(*line) != LineKind::inside || total_of(*line) != bytes || bytes > kInlineBytes ||
+      tag_of(line->tag) != tag)
+    return nullptr;
+  return line->inside;
 }
 
 bool Receiver::unclaimed(Tag& tag) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "transport/shm/fifo.h"
@@ -23,6 +24,11 @@ class Receiver {
   }
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here);
   void release(std::size_t bytes);
+  const std::byte* look_at_once(const Tag& tag, std::size_t bytes);
+  void take_at_once() {
+    lines_.consume(false);
+    ++done_;
+  }
   bool unclaimed(Tag& tag);
 
   // Moves what has arrived into what was lent. True if anything moved.
@@ -41,7 +47,13 @@ class Receiver {
   bool fill_some();
   const Line* awaited();
   void check(const Line& line, const Tag& tag, std::size_t bytes) const;
-  std::span<const std::byte> payload(const Line& line, std::size_t left) const;
+  std::span<const std::byte> payload(const Line& line, LineKind kind, std::size_t left) const;
+  bool read(const Line& line, std::size_t left, std::byte* to, std::size_t bytes);
+  std::span<const std::byte> piece(std::size_t left) const;
+  void take_piece();
+  bool fill_from_private(Wanted& want, const Line& line);
+  std::span<const std::byte> show_private(const Line& line);
+  bool show(const Tag& tag, std::size_t bytes);
 
   Lines& lines_;
   Fifo<Wanted> wanted_;
@@ -49,8 +61,16 @@ class Receiver {
   std::uint64_t received_ = 0;  // of those, not viewed
   bool viewing_ = false;        // a viewed message is claimed and not yet released in full
   std::size_t view_left_ = 0;   // of it, bytes not yet released
-  std::size_t line_bytes_ = 0;  // of the line at hand, as last seen
-  std::size_t line_at_ = 0;     // of those, released
+  struct Shown {                // by view(), of the first line
+    bool is_there = false;
+    LineKind kind = LineKind::inside;
+    bool sender_waits = false;
+    std::span<const std::byte> rest;  // not yet released
+  };
+  Shown shown_;
+  bool declined_ = false;              // the first line's message
+  std::uint32_t pieces_ = 0;           // of declined messages, so far
+  std::unique_ptr<std::byte[]> read_;  // what has been read of a message that lies in private memory, to be viewed
 };
 
 }  // namespace tutti::internal::shm

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "transport/shm/mapping.h"
+#include "transport/shm/private_memory.h"
 #include "transport/shm/segment_layout.h"
 #include "transport/shm/symmetric_heap.h"
 
@@ -26,6 +27,7 @@ class Segment : public Mapping {
 
   // Names a segment made in this process; 0 for one that was mapped.
   std::uint64_t number() const { return number_; }
+  Proof proof() const { return word_.proof(); }  // of this process, while this lives
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   std::span<DirectoryEntry> directory() const {
     return {reinterpret_cast<DirectoryEntry*>(base_ + kDirectoryOffset), kDirectoryEntries};
@@ -47,6 +49,7 @@ class Segment : public Mapping {
   explicit Segment(int fd) : Mapping(fd) {}
 
   std::uint64_t number_ = 0;
+  ProofWord word_;
   std::byte* base_ = nullptr;  // of the first slot
   std::uint64_t next_lane_ = kLanesOffset;
   SymmetricHeap heap_{*this};

@@ -11,6 +11,12 @@ namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
+// Symmetric memory is lent even if the peer has said where it wants the message. So the same side copies each time, and
+// the copied cache lines stay with its core.
+bool is_symmetric(const LanePair& lanes, const std::byte* data, std::size_t bytes, std::uint64_t& at) {
+  return bytes >= kCopyBelowBytes && lanes.own().holds(data, bytes, at);
+}
+
 }  // namespace
 
 inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
@@ -21,22 +27,21 @@ inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint
 // --- messages that are lent ------------------------------------------------------------------------------------------
 
 inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  Lines& lines = lines_;
-  if (!lines.lanes().connect() || !lines.has_room()) return false;
-  Line& line = lines.next();
-  if (bytes != 0) std::memcpy(line.inside, data, bytes);
+  if (!lines_.lanes().connect() || !lines_.has_room()) return false;
+  Line& line = lines_.next();
+  copy_short(line.inside, data, bytes);
   publish(line, tag, LineKind::inside, bytes);
   ++pushed_;
   return true;
 }
 
-void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
-  send_or_wait(tag, data, bytes);
+bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  return waiting_.empty() && lines_.lanes().is_connected() && push_inside(tag, data, bytes);
 }
 
-void Sender::send_or_wait(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  Message message{tag, data, bytes, 0};
+void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
+  if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
+  Message message{tag, data, bytes, 0, copier};
   if (!waiting_.empty() || !push(message)) waiting_.push(message);
 }
 
@@ -45,19 +50,27 @@ bool Sender::push(Message& message) {
   if (!lines_.lanes().connect()) return false;
   if (message.done > 0) return push_by_ring(message);
   if (!lines_.has_room()) return false;
-  std::uint64_t at;
-  if (is_lent(message.data, message.bytes, at)) {
-    lent_.push({pushed_, lines_.written()});
-    Line& line = lines_.next();
-    line.at = at;
-    line.bytes = message.bytes;
-    publish(line, message.tag, LineKind::lent, message.bytes);
+  std::uint64_t at = 0;
+  LineKind kind{};
+  if (is_symmetric(lines_.lanes(), message.data, message.bytes, at)) {
+    kind = LineKind::lent;
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
     copy_bytes(posted, message.data, message.bytes);
-    publish(lines_.next(), message.tag, LineKind::delivered, message.bytes);
+    kind = LineKind::delivered;
+  } else if (message.copier == Copier::peer && is_readable(message.data, message.bytes)) {
+    kind = LineKind::readable;
+    at = reinterpret_cast<std::uintptr_t>(message.data);
   } else {
+    message.copier = Copier::each;
     return push_by_ring(message);
   }
+  Line& line = lines_.next();
+  if (kind != LineKind::delivered) {
+    lent_.push({pushed_, lines_.written(), message.data, message.bytes});
+    line.at = at;
+    line.bytes = message.bytes;
+  }
+  publish(line, message.tag, kind, message.bytes);
   ++pushed_;
   return true;
 }
@@ -91,10 +104,9 @@ bool Sender::push_some() {
   return moved;
 }
 
-// Symmetric memory is lent even if the peer has said where it wants the message. So the same side copies each time, and
-// the copied cache lines stay with its core.
-bool Sender::is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const {
-  return bytes >= kCopyBelowBytes && lines_.lanes().own().holds(data, bytes, at);
+bool Sender::is_readable(const std::byte* data, std::size_t bytes) {
+  return bytes >= kReadFromBytes && lines_.lanes().in().reads.load(std::memory_order_relaxed) != 0 &&
+         readable_.has(data, bytes);
 }
 
 // Messages given back, where some may not have been.
@@ -103,6 +115,7 @@ std::uint64_t Sender::returned() {
   lines_.refresh_acked();
   while (!lent_.empty() && reached(lines_.acked(), lent_.front().line + 1)) lent_.pop();
   if (gone && !(lent_.empty() && waiting_.empty())) lines_.lanes().throw_gone();
+  if (resend_.answer(lent_)) readable_ = {};
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
 
@@ -132,15 +145,16 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
   return at;
 }
 
-std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source) {
+std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   std::uint64_t at;
-  if (source != nullptr && is_lent(source, bytes, at)) return nullptr;
+  if (source != nullptr && is_symmetric(lines_.lanes(), source, bytes, at)) return nullptr;
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(tag, bytes)) {
     reserved_ = LineKind::delivered;
     return posted;
   }
+  if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
   if (bytes > kFragmentBytes || ring_writer_.prefers_copy(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);

@@ -6,21 +6,26 @@
 
 #include "transport/shm/fifo.h"
 #include "transport/shm/lines.h"
+#include "transport/shm/private_memory.h"
+#include "transport/shm/resend.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/ring_writer.h"
+#include "transport/transport.h"
 #include "types/tag.h"
 
 namespace tutti::internal::shm {
 
 class Sender {
  public:
-  Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), ring_(ring_bytes) {}
+  Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), resend_(lines), ring_(ring_bytes) {}
 
   // As of internal::Channel.
-  void send(const Tag& tag, const std::byte* data, std::size_t bytes);
+  void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source);
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier);
   void commit(const Tag& tag);
+  bool can_send_at_once() { return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room(); }
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes);
   void check_reserved() const {
     if (reserved_ == LineKind::delivered) lines_.lanes().throw_if_withdrawn();
   }
@@ -30,34 +35,34 @@ class Sender {
   // Whether messages wait that have not been written to the lane in full.
   bool has_waiting() const { return !waiting_.empty(); }
   // Writes what can be written of what waits. True if anything was.
-  bool push_waiting() { return !waiting_.empty() && push_some(); }
+  bool push_waiting() {
+    if (resend_.answer(lent_)) readable_ = {};  // which is out of date
+    return !waiting_.empty() && push_some();
+  }
 
  private:
   struct Message {  // not yet written to the lane in full
     Tag tag;
     const std::byte* data;
     std::size_t bytes, done;
+    Copier copier;
   };
-  struct Lent {  // announced in place; comes back with the acknowledgement of its line
-    std::uint64_t message;
-    std::uint32_t line;
-  };
-
   bool push(Message& message);
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool push_some();
-  void send_or_wait(const Tag& tag, const std::byte* data, std::size_t bytes);
   void publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
-  bool is_lent(const std::byte* data, std::size_t bytes, std::uint64_t& at) const;
+  bool is_readable(const std::byte* data, std::size_t bytes);
   bool ring_room(std::size_t bytes, std::uint64_t& at);
 
   Lines& lines_;
   Fifo<Message> waiting_;
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
+  ReadableMemory readable_;
+  Resend resend_;
   Ring ring_;
   RingWriter ring_writer_;
   bool ring_claimed_ = false;

@@ -5,7 +5,38 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstring>
+
 namespace tutti::internal::tcp {
+namespace {
+
+// What may lie between two ranks of one host, so that the receiver still finds it in the cache (the system doubles it).
+// By itself the system lets some megabytes pile up. all_reduce of 16 MiB over the loopback, with and without, us:
+// 2 ranks 3700 to 4500 and 5700 to 6600; 4 ranks on 2 cores 12900 to 13700 and 19200 to 20700. Half and 1.4 times as
+// much are as good.
+constexpr int kLoopbackBytes = 256 << 10;
+
+bool is_loopback(int fd) {
+  sockaddr_storage own{}, peers{};
+  socklen_t own_size = sizeof own, peers_size = sizeof peers;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
+      getpeername(fd, reinterpret_cast<sockaddr*>(&peers), &peers_size) != 0 || own.ss_family != peers.ss_family)
+    return false;
+  if (own.ss_family == AF_INET)
+    return reinterpret_cast<sockaddr_in&>(own).sin_addr.s_addr == reinterpret_cast<sockaddr_in&>(peers).sin_addr.s_addr;
+  return own.ss_family == AF_INET6 &&
+         std::memcmp(&reinterpret_cast<sockaddr_in6&>(own).sin6_addr, &reinterpret_cast<sockaddr_in6&>(peers).sin6_addr,
+                     sizeof(in6_addr)) == 0;
+}
+
+// What is refused costs speed only: sockets that are not TCP know no delay.
+void set_options(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (is_loopback(fd)) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kLoopbackBytes, sizeof kLoopbackBytes);
+}
+
+}  // namespace
 
 Channel::Channel(Sleeper& sleeper, Mailboxes& mailboxes, std::uint64_t communicator, int peer)
     : sleeper_(sleeper),
@@ -23,7 +54,7 @@ Channel::~Channel() {
   close(fd_);
 }
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) {
   const bool first = sender_.idle();
   sender_.push(tag, data, bytes);
   if (first) write();
@@ -76,8 +107,7 @@ bool Channel::connected() {
   failed_ = std::move(news.why);
   if (news.fd >= 0) {
     fd_ = news.fd;
-    const int on = 1;  // refused by sockets that are not TCP, which never wait anyway
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    set_options(fd_);
     sleeper_.watch(fd_);
   }
   return fd_ >= 0;

@@ -45,7 +45,7 @@ void Channel::leave() {
 
 // --- sending and receiving -------------------------------------------------------------------------------------------
 
-void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes) {
+void Channel::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) {
   if (connection_.is_usable() && !receiver_.has_to_tell() &&
       sender_.send_at_once(tag, data, bytes, connection_.joined()))
     return;

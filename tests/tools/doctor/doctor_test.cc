@@ -26,7 +26,8 @@ TEST(Doctor, SaysWhatThisMachineOffers) {
   const Result run = shell("$TUTTI doctor");
   EXPECT_EQ(run.status, 0) << run.err;
   for (const char* words :
-       {" core", "memory node", "shared memory: yes\n", "network:\n", "RDMA: ", "GPUs: ", "limits:\n",
+       {" core", "memory node", "shared memory: yes\n", "long messages of memory that is not shared: ", "network:\n",
+        "RDMA: ", "GPUs: ", "limits:\n",
         "locked memory (ulimit -l): ", "open files (ulimit -n): ", "so ranks of one host use shm"})
     EXPECT_THAT(run.out, HasSubstr(words));
 }
@@ -37,6 +38,7 @@ TEST(Doctor, JsonIsOneObject) {
   EXPECT_GE(object["host"]["processors"], object["host"]["cores"]);
   EXPECT_GE(object["host"]["memory_nodes"], 1);
   EXPECT_EQ(object["shared_memory"], true);
+  EXPECT_TRUE(object["reads_private_memory"].is_boolean());
   EXPECT_TRUE(object["network"].is_array());
   EXPECT_TRUE(object["rdma"]["libibverbs"].is_boolean());
   EXPECT_TRUE(object["rdma"]["ports"].is_array());

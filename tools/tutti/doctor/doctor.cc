@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include "net/network.h"
 #include "topology/machine.h"
 #include "topology/processors.h"
+#include "transport/shm/private_memory.h"
 #include "transport/verbs/layout.h"
 #include "tutti/error.h"
 #include "tutti/settings.h"
@@ -175,6 +177,15 @@ nlohmann::ordered_json json_of(const verbs::Port& port, const std::string& word,
   return object;
 }
 
+// A process that is not its parent asks, as a rank does.
+bool lets_others_read() {
+  const shm::ProofWord word;
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) ::_exit(shm::PrivateMemory(parent, word.proof()).can_be_read() ? 0 : 1);
+  int status = 0;
+  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 int run_doctor(bool json) {
   const Findings found = look_around();
   fmt::print("{}", json ? to_json(found) : to_text(found));
@@ -192,6 +203,7 @@ Findings look_around() {
   found.share = topology::processor_share();
   found.memory_nodes = count_in("/sys/devices/system/node/has_memory");
   found.node = topology::node_of_this_thread();
+  found.reads_others = lets_others_read();
   found.addresses = addresses();
   found.has_libibverbs = verbs::has_libibverbs();
   found.ports = verbs::find_ports();
@@ -220,6 +232,11 @@ std::string to_text(const Findings& found) {
     text += fmt::format(", the time of {}", plural(static_cast<std::size_t>(found.share), "processor"));
   if (found.node >= 0) text += fmt::format(", bound near memory node {}", found.node);
   text += "\nshared memory: yes\n";
+  text +=
+      found.reads_others
+          ? "    long messages of memory that is not shared: one copy\n"
+          : "    long messages of memory that is not shared: two copies, as the system lets no rank read another's\n"
+            "      (process_vm_readv: kernel.yama.ptrace_scope, or a filter of system calls in a container)\n";
   text += network_text(found) + rdma_text(found) + gpus_text(found.gpus) + limits_text(found);
   if (!found.error_text.empty()) text += fmt::format("environment: {}\n", found.error_text);
   return text + transports_text(found);
@@ -240,6 +257,7 @@ std::string to_json(const Findings& found) {
         {"memory_nodes", found.memory_nodes},
         {"node", found.node}}},
       {"shared_memory", true},
+      {"reads_private_memory", found.reads_others},
       {"network", network},
       {"rdma",
        {{"libibverbs", found.has_libibverbs},

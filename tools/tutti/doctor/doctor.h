@@ -26,6 +26,8 @@ struct Findings {
   std::size_t memory_nodes = 1;
   int node = -1;  // that it is bound near to
 
+  bool reads_others = false;  // a rank may read the private memory of another one of this host
+
   std::vector<Address> addresses;
 
   bool has_libibverbs = false;
@@ -44,8 +46,8 @@ struct Findings {
 Findings look_around();
 std::string to_text(const Findings& findings);
 
-// One object, one line: "host", "shared_memory", "network", "rdma", "gpus" (gpus.h), "limits", "environment",
-// "one_host" and "between_hosts". null is no limit, or none.
+// One object, one line: "host", "shared_memory", "reads_private_memory", "network", "rdma", "gpus" (gpus.h), "limits",
+// "environment", "one_host" and "between_hosts". null is no limit, or none.
 std::string to_json(const Findings& findings);
 
 }  // namespace tutti::internal::tools

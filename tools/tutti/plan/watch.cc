@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/claimed_messages.h"
+#include "schedule/text.h"
 #include "types/collective.h"
 
 namespace tutti::internal::tools {
@@ -21,16 +22,23 @@ using Leaves = std::set<int>;
 
 struct Message {
   int from, to;
-  Region region;  // of the sender
-  Leaves leaves;
+  Region region;             // of the sender; the first row
+  std::vector<Leaves> rows;  // what each holds
+  std::vector<std::uint32_t> slices;
   int round;           // in which it travels: the receiver has it in the next
   bool taken = false;  // the sender's memory has been given back
+
+  Leaves leaves() const {
+    Leaves all;
+    for (const Leaves& row : rows) all.insert(row.begin(), row.end());
+    return all;
+  }
 };
 
 struct Posted {
   int peer;
   std::size_t message;  // number on the channel
-  Region into;
+  Step receive;
   bool filled = false;
 };
 
@@ -105,7 +113,7 @@ class Lockstep {
 
   void take(int rank, Message& message) {
     message.taken = true;
-    ranks_[rank].heard.insert(message.leaves.begin(), message.leaves.end());
+    ranks_[rank].heard.merge(message.leaves());
   }
 
   bool fill_posted(int rank) {
@@ -114,7 +122,8 @@ class Lockstep {
       for (Posted& posted : list) {
         Message* message = posted.filled ? nullptr : arrived(peer, rank, posted.message);
         if (message == nullptr) continue;
-        store(rank, posted.into, message->leaves);
+        for (std::size_t i = 0; i < message->rows.size(); ++i)
+          store(rank, schedules_[rank].row_of(posted.receive, i), message->rows[i]);
         take(rank, *message);
         posted.filled = moved = true;
       }
@@ -128,12 +137,15 @@ class Lockstep {
       case StepKind::send: {
         auto& channel = channels_[{rank, step.peer}];
         const int round = channel.empty() ? round_ : std::max(round_, channel.back().round + 1);
-        channel.push_back({rank, step.peer, step.region, read(rank, step.region), round});
+        Message& message =
+            channel.emplace_back(Message{rank, step.peer, step.region, {}, slices_of(schedules_[rank], step), round});
+        for (std::size_t i = 0; i < Schedule::rows_of(step); ++i)
+          message.rows.push_back(read(rank, schedules_[rank].row_of(step, i)));
         return true;
       }
       case StepKind::receive:
         state.claimed[step.peer].claim(step.message);
-        state.posted[step.peer].push_back({step.peer, step.message, step.region});
+        state.posted[step.peer].push_back({step.peer, step.message, step});
         return true;
       case StepKind::reduce: return try_reduce(rank, step);
       case StepKind::wait_send: {
@@ -157,7 +169,7 @@ class Lockstep {
         result.merge(read(rank, source.region));
       } else if (Message* message = arrived(source.peer, rank, claimed[source.peer].claim_first())) {
         messages.push_back(message);
-        result.insert(message->leaves.begin(), message->leaves.end());
+        result.merge(message->leaves());
       } else {
         return false;
       }
@@ -214,9 +226,10 @@ class Lockstep {
   std::string transfers() const {
     std::string text, line;
     for (const Message* message : travelling()) {
-      const std::string what = name_of(message->region.slice, message->region.chunk);
+      const std::string what = message->slices.size() > 1 ? "slices " + slices_text(message->slices)
+                                                          : name_of(message->region.slice, message->region.chunk);
       const std::string entry =
-          fmt::format("  {} -> {}  {}: {}", message->from, message->to, what, to_text(message->leaves));
+          fmt::format("  {} -> {}  {}: {}", message->from, message->to, what, to_text(message->leaves()));
       if (line.size() + std::max(entry.size(), kTransferWidth) > kLineWidth) text += trimmed(std::exchange(line, {}));
       line += fmt::format("{:<{}}", entry, kTransferWidth);
     }

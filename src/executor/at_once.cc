@@ -1,0 +1,138 @@
+#include "executor/at_once.h"
+
+#include <algorithm>
+
+#include "memory/copy.h"
+#include "reduce/float_environment.h"
+
+namespace tutti::internal {
+
+namespace {
+
+bool is_local(const Plan& plan, const ReduceStep& step) {
+  return std::ranges::all_of(plan.sources_of(step), [](const PlanSource& source) { return source.peer == kLocal; });
+}
+
+std::size_t behind_last_send(const Plan& plan) {
+  std::size_t behind = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    if (std::holds_alternative<SendStep>(plan.steps[i])) behind = i + 1;
+  return behind;
+}
+
+}  // namespace
+
+AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace) {
+  if (!suits(plan, links)) return;
+  plan_ = &plan;
+  workspace_ = &workspace;
+  shown_.resize(links.size());
+  const std::size_t first = behind_last_send(plan);
+  const auto add = [&](std::int32_t peer, std::size_t bytes) {
+    in_.push_back({&links[static_cast<std::size_t>(peer)], bytes, static_cast<std::size_t>(peer)});
+  };
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    if (const auto* const send = std::get_if<SendStep>(&step)) {
+      out_.push_back({&links[static_cast<std::size_t>(send->peer)], send->from, send->bytes});
+    } else if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
+      add(receive->peer, receive->bytes);
+      rest_.push_back(&step);
+    } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
+      i < first ? copies_.push_back(reduce) : rest_.push_back(&step);
+      for (const PlanSource& source : plan.sources_of(*reduce))
+        if (source.peer != kLocal) add(source.peer, reduce->count * source.element_bytes);
+      if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
+    }
+  }
+}
+
+// One round: what is sent does not depend on what comes. A short message each way at most.
+bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
+  if (!plan.has_bytes() || plan.parts != 1 || plan.peers.empty()) return false;
+  if (plan.call.op == Op::custom || plan.call.op == Op::premul_sum) return false;  // which take more than the plan
+  for (std::size_t i = 0; i < plan.peers.size(); ++i)
+    if (plan.sends[i] > 1 || plan.arrivals[i] > 1) return false;
+  const auto is_short = [&](int peer, std::size_t bytes) {
+    return links[static_cast<std::size_t>(peer)].channel->most_at_once() >= bytes;
+  };
+  const std::size_t first = behind_last_send(plan);
+  bool sends = false;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (const auto* const send = std::get_if<SendStep>(&plan.steps[i])) {
+      sends = true;
+      if (!is_short(send->peer, send->bytes)) return false;
+    } else if (const auto* const receive = std::get_if<ReceiveStep>(&plan.steps[i])) {
+      if (!is_short(receive->peer, receive->bytes)) return false;
+    } else if (const auto* const reduce = std::get_if<ReduceStep>(&plan.steps[i])) {
+      // Before the sends only copies, which an Operation that takes over may make once more; and all of them before all
+      // sends, as send() has it. The finisher of what is made there may come behind a send.
+      const bool is_copy = is_local(plan, *reduce) && reduce->source_count == 1 && !reduce->finish;
+      if (i < first && (!is_copy || sends || reduce->finisher != 0)) return false;
+      for (const PlanSource& source : plan.sources_of(*reduce))
+        if (source.peer != kLocal && !is_short(source.peer, reduce->count * source.element_bytes)) return false;
+    } else if (i < first && !known<WaitStep>(plan.steps[i]).for_sends) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
+  for (std::size_t i = copies_.empty() ? 1 : 0; i < out_.size(); ++i)
+    if (!out_[i].link->channel->can_send_at_once()) return false;
+  spaces_ = Spaces(input, output, workspace_->scratch);
+  for (const ReduceStep* const copy : copies_) combine(*copy);
+  for (const Outgoing& message : out_)
+    if (!message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes))
+      return false;  // only the first, if there are no copies
+  here_ = 0;
+  return true;
+}
+
+bool AtOnce::has_all(const Tag& tag) {
+  for (; here_ < in_.size(); ++here_) {
+    const Incoming& message = in_[here_];
+    const std::byte* const shown = message.link->channel->look_at_once(tag, message.bytes);
+    if (shown == nullptr) return false;
+    shown_[message.peer] = shown;
+  }
+  return true;
+}
+
+void AtOnce::finish() {
+  for (const PlanStep* const step : rest_) {
+    if (const auto* const receive = std::get_if<ReceiveStep>(step)) {
+      copy_short(spaces_.at(receive->to), shown_[static_cast<std::size_t>(receive->peer)], receive->bytes);
+    } else {
+      combine(known<ReduceStep>(*step));
+    }
+  }
+  for (const Incoming& message : in_) {
+    message.link->channel->take_at_once();
+    ++message.link->taken;
+  }
+  for (const Outgoing& message : out_) ++message.link->sent;
+}
+
+// Nothing is lent, so a result that has a finisher is finished in the same pass.
+void AtOnce::combine(const ReduceStep& step) {
+  const FloatEnvironment environment;
+  const bool finishes = step.finisher != 0;
+  const ReduceStep& to = finishes ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
+  const PlanSource* const sources = &plan_->sources[step.first_source];
+  for (std::size_t i = 0; i < step.source_count; ++i) {
+    const PlanSource& source = sources[i];
+    const std::byte* const data =
+        source.peer == kLocal ? spaces_.at(source.from()) : shown_[static_cast<std::size_t>(source.peer)];
+    workspace_->sources[i] = {.data = data, .joins = source.joins, .partial = source.partial};
+  }
+  workspace_->targets[0] = {spaces_.at(to.to), to.partial};
+  const bool is_there =
+      step.source_count == 1 && !to.finish && workspace_->sources[0].data == workspace_->targets[0].data;
+  if (step.count > 0 && !is_there)
+    plan_->reductions[step.reduction + (finishes ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
+                                                               {workspace_->targets.data(), 1}, step.count, false);
+}
+
+}  // namespace tutti::internal

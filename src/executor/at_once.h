@@ -1,0 +1,55 @@
+// A call whose messages are short and go in one round, done without an Operation: each peer is sent its message, and
+// once what the peers sent is here, the rest is done in one go.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "executor/operation.h"
+#include "executor/plan.h"
+
+namespace tutti::internal {
+
+class AtOnce {
+ public:
+  AtOnce() = default;  // does nothing: false
+  // Of this plan, if it suits; else false. `plan`, `links` and their channels, and `workspace`, which fits the plan,
+  // outlive it. `links` is indexed by rank of the communicator.
+  AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace);
+  explicit operator bool() const { return plan_ != nullptr; }
+
+  // Sends all messages of the call `tag`, or none: false, and nothing has happened. An Operation can go on from here
+  // (Operation::start).
+  bool send(const Tag& tag, const std::byte* input, std::byte* output);
+  // Behind send(): whether what the peers sent for the call is here, all of it. What does not match never is.
+  bool has_all(const Tag& tag);
+  // Behind has_all(): the rest of the call, with the buffers of send().
+  void finish();
+
+ private:
+  struct Outgoing {
+    PeerLink* link;
+    Place from;
+    std::size_t bytes;
+  };
+  struct Incoming {
+    PeerLink* link;
+    std::size_t bytes;
+    std::size_t peer;
+  };
+  static bool suits(const Plan& plan, std::span<const PeerLink> links);
+  void combine(const ReduceStep& step);
+
+  const Plan* plan_ = nullptr;
+  Workspace* workspace_ = nullptr;
+  std::vector<const ReduceStep*> copies_;  // that are made before anything is sent
+  std::vector<Outgoing> out_;
+  std::vector<Incoming> in_;
+  std::vector<const PlanStep*> rest_;    // what finish() does
+  std::size_t here_ = 0;                 // of in_, those that are here
+  std::vector<const std::byte*> shown_;  // by rank: the message that is here
+  Spaces spaces_;
+};
+
+}  // namespace tutti::internal

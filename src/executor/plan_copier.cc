@@ -1,0 +1,84 @@
+#include "executor/plan_copier.h"
+
+#include <algorithm>
+
+#include "types/collective.h"
+
+namespace tutti::internal {
+namespace {
+
+constexpr std::size_t kKiB = 1024, kAny = ~std::size_t{0};
+
+// Where the peer is to copy alone, in bytes: messages from `least` on, of a plan that sends at most `most` in all.
+struct Sizes {
+  std::size_t least = kAny, most = kAny;
+};
+struct Rule {
+  Sizes usual, crowded;  // crowded: the ranks take turns on their cores, and each message that is waited for is a turn
+};
+
+// Measured over shared memory with own buffers, by turns, medians in us for calls of so many bytes: copied by the peer
+// alone, and by both. 2 ranks with a core each; and crowded, 4 ranks on these 2 cores (Intel Xeon, 2 MiB of
+// second-level cache each).
+//
+// A rank that also receives, or copies in its own memory, has enough to do. all_to_all: 32 KiB 2.1 and 2.1, 256 KiB 8.2
+// and 16, 16 MiB 1350 and 1820; crowded 128 KiB 18 and 20, 1 MiB 208 and 272. all_gather: 32 KiB 2.3 and 2.7, 1 MiB 52
+// and 76; crowded 128 KiB 20 and 17, 256 KiB 31 and 34. scatter: 256 KiB 5.2 and 8.0, 4 MiB 174 and 297; crowded 128
+// KiB 7.1 and 5.8, 256 KiB 8.7 and 11.
+constexpr Rule kMoves{.usual = {16 * kKiB}, .crowded = {64 * kKiB}};
+// reduce_scatter: 32 KiB 2.3 and 2.7, 1 MiB 49 and 69; crowded 256 KiB 34 and 30, 1 MiB 187 and 209.
+constexpr Rule kCombines{.usual = {16 * kKiB}, .crowded = {256 * kKiB}};
+// Its second half is written to the peers' rings in the pass that combines. 32 KiB 4.8 and 4.6, 256 KiB 27 and 26, 1
+// MiB 121 and 142, 16 MiB 2200 and 2570; crowded 256 KiB 77 and 71, 1 MiB 382 and 403.
+constexpr Rule kAllReduces{.usual = {256 * kKiB}, .crowded = {256 * kKiB}};
+// A rank that passes on what it gets is waited for by the one before and makes the one behind wait. broadcast, crowded:
+// 256 KiB 68 and 43, 4 MiB 1260 and 1020. Not measured with a core for each of three ranks.
+constexpr Rule kPassesOn{.usual = {16 * kKiB}, .crowded = {}};
+// A rank that only sends does half of a long copy sooner than its peer does the whole: each core reads or writes
+// memory, and the ring between them lies in the cache. broadcast: 32 KiB 2.1 and 1.9, 256 KiB 9.7 and 14.7, 1 MiB 56
+// and 62, 4 MiB 410 and 299. gather: 16 KiB 1.1 and 0.5, 256 KiB 7.4 and 10.3, 4 MiB 326 and 280; crowded 1 MiB 60 and
+// 53, 4 MiB 403 and 316.
+constexpr Rule kOnlySends{.usual = {64 * kKiB, 1024 * kKiB}, .crowded = {}};
+// A sender of Communicator::send() has time too, but in a round trip it waits for the answer. A round trip: 8 KiB 2.3
+// and 3.0, 32 KiB 4.1 and 8.0, 1 MiB 99 and 161, 2 MiB 328 and 327, 16 MiB 3860 and 2880; crowded 64 KiB 9 and 16, 256
+// KiB 22 and 57, 16 MiB 6160 and 8080. One after the other: 8 KiB 1.0 and 0.5, 16 KiB 1.2 and 0.9, 64 KiB 2.9 and 3.6,
+// 1 MiB 51 and 59, 2 MiB 169 and 142; crowded 64 KiB 6.6 and 3.7, 256 KiB 12.6 and 13.8, 2 MiB 185 and 172, 16 MiB 1820
+// and 1850.
+constexpr Rule kTransfer{.usual = {16 * kKiB, 1536 * kKiB}, .crowded = {128 * kKiB}};
+// The peer combines all that comes, which takes longer than a copy. reduce: 32 KiB 3.3 and 2.0, 1 MiB 144 and 89.
+constexpr Rule kIsCombined{};
+
+bool only_sends(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals) {
+  const auto works_locally = [](const PlanStep& step) {
+    const auto* const copy = std::get_if<ReduceStep>(&step);
+    return copy != nullptr && copy->pushes == 0;  // one that pushes writes to the peers in the same pass
+  };
+  return std::ranges::none_of(arrivals, [](std::uint32_t messages) { return messages > 0; }) &&
+         std::ranges::none_of(steps, works_locally);
+}
+
+const Rule& rule_for(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective) {
+  const bool combines = traits_of(collective).combines();
+  if (collective == Collective::transfer) return kTransfer;
+  if (only_sends(steps, arrivals)) return combines ? kIsCombined : kOnlySends;
+  if (collective == Collective::broadcast) return kPassesOn;
+  if (collective == Collective::all_reduce) return kAllReduces;
+  return combines ? kCombines : kMoves;
+}
+
+}  // namespace
+
+void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective,
+                  bool crowded) {
+  const Rule& rule = rule_for(steps, arrivals, collective);
+  const Sizes& sizes = crowded ? rule.crowded : rule.usual;
+  std::size_t bytes = 0;
+  for (const PlanStep& step : steps)
+    if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
+  if (bytes > sizes.most) return;
+  for (PlanStep& step : steps)
+    if (auto* const send = std::get_if<SendStep>(&step); send != nullptr && send->bytes >= sizes.least)
+      send->copier = Copier::peer;
+}
+
+}  // namespace tutti::internal

@@ -1,0 +1,16 @@
+// Who copies the messages of a plan, if neither rank can use them where they lie (Copier).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "executor/plan_step.h"
+#include "tutti/types.h"
+
+namespace tutti::internal {
+
+// Sets SendStep::copier. `arrivals`: messages that arrive from each peer. crowded: as of Host. After mark_fusible().
+void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective,
+                  bool crowded);
+
+}  // namespace tutti::internal

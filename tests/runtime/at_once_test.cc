@@ -1,0 +1,157 @@
+// Short calls that are done at once, or are begun so and go on as an Operation (src/executor/at_once.h).
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "brief.h"
+#include "runtime/conformance.h"
+#include "runtime/ranks.h"
+#include "tutti/communicator.h"
+
+namespace tutti::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AtOnceCalls : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Communicator, AtOnceCalls, testing::ValuesIn(kTransports),
+                         [](const auto& it) { return it.param; });
+
+// Each rank is late now and then, by less or more than the others look for its message.
+TEST_P(AtOnceCalls, AreRightWhetherAPeerIsLateOrNot) {
+  const int rounds = kBrief ? 20 : 150;
+  for (const int ranks : {2, 3, 5}) {
+    std::vector<Shape> shapes;
+    std::vector<std::vector<std::vector<std::byte>>> right;
+    for (const Collective collective : kWithBuffers)
+      for (const std::size_t count : {std::size_t{2}, std::size_t{300}}) {
+        shapes.push_back({collective, count, DType::float32, Op::sum, ranks - 1});
+        right.push_back(expected(shapes.back(), ranks));
+      }
+    Communicator::run_threads(
+        ranks,
+        [&](Communicator& world) {
+          std::mt19937 random(static_cast<unsigned>(world.rank()));
+          for (std::size_t at = 0; at < shapes.size(); ++at)
+            for (int round = 0; round < rounds && !testing::Test::HasFatalFailure(); ++round) {
+              if (random() % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+              expect_right(world, shapes[at], {Algorithm::automatic, random() % 2 == 0, false},
+                           right[at][static_cast<std::size_t>(world.rank())]);
+            }
+        },
+        GetParam());
+  }
+}
+
+// Short blocking calls among started ones and long ones.
+TEST_P(AtOnceCalls, KeepTheirOrderAmongOthers) {
+  const int calls = kBrief ? 200 : 2000;
+  Communicator::run_threads(
+      3,
+      [&](Communicator& world) {
+        std::mt19937 same(9);
+        std::vector<std::int64_t> mine(5000), sum(5000), other(5000), other_sum(5000);
+        Work work;
+        std::size_t started_count = 0;
+        const auto finish = [&] {
+          work.wait();
+          for (std::size_t i = 0; i < started_count; ++i) ASSERT_EQ(other_sum[i], 3 * 7);
+          started_count = 0;
+        };
+        std::fill(other.begin(), other.end(), 7);
+        for (int call = 0; call < calls; ++call) {
+          const std::size_t count = same() % 20 == 0 ? 5000 : 1 + same() % 3;
+          if (same() % 8 == 0) {
+            if (started_count > 0) finish();
+            started_count = count;
+            work = world.start_all_reduce(other.data(), other_sum.data(), count, DType::int64, Op::sum);
+          }
+          std::fill_n(mine.begin(), count, call + world.rank());
+          world.all_reduce(mine.data(), sum.data(), count, DType::int64, Op::sum);
+          for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], 3 * call + 3) << call;
+        }
+        if (started_count > 0) finish();
+      },
+      GetParam());
+}
+
+class AtOnceCallsFail : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Communicator, AtOnceCallsFail, testing::Values("shm", "tcp"),
+                         [](const auto& it) { return it.param; });
+
+Settings over(const std::string& transport) {
+  Settings settings;
+  settings.transport = transport;
+  return settings;
+}
+
+TEST_P(AtOnceCallsFail, WhatDiffersAfterEqualCallsIsAMismatchOnEveryRank) {
+  using Call = std::function<void(Communicator&, std::int32_t*, std::int32_t*)>;
+  const Call usual = [](Communicator& world, auto* in, auto* out) {
+    world.all_reduce(in, out, 2, DType::int32, Op::sum);
+  };
+  const std::vector<Call> others = {
+      [](Communicator& world, auto* in, auto* out) { world.all_reduce(in, out, 3, DType::int32, Op::sum); },
+      [](Communicator& world, auto* in, auto* out) { world.all_reduce(in, out, 2, DType::uint32, Op::sum); },
+      [](Communicator& world, auto* in, auto* out) { world.all_reduce(in, out, 2, DType::int32, Op::max); },
+      [](Communicator& world, auto* in, auto* out) { world.all_reduce(in, out, 20'000, DType::int32, Op::sum); },
+      [](Communicator& world, auto* in, auto* out) { world.all_gather(in, out, 2, DType::int32); },
+      [](Communicator& world, auto*, auto*) { world.barrier(); },
+  };
+  for (const int ranks : {2, 3})
+    for (std::size_t at = 0; at < others.size(); ++at) {
+      const auto thrown = outcomes(ranks, over(GetParam()), [&](Communicator& world) {
+        std::vector<std::int32_t> in(20'000), out(60'000);
+        for (int i = 0; i < 20; ++i) usual(world, in.data(), out.data());
+        (world.rank() == ranks - 1 ? others[at] : usual)(world, in.data(), out.data());
+        usual(world, in.data(), out.data());
+      });
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_TRUE(thrown[rank]) << "n = " << ranks << ", call " << at << ", rank " << rank;
+        EXPECT_EQ(thrown[rank]->code, ErrorCode::mismatch) << thrown[rank]->what();
+        EXPECT_NE(std::string(thrown[rank]->what()).find("#21"), std::string::npos) << thrown[rank]->what();
+      }
+    }
+}
+
+TEST_P(AtOnceCallsFail, ARankThatDoesNotComeIsNamedAfterEqualCalls) {
+  Settings settings = over(GetParam());
+  settings.timeout = 400ms;
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    std::int32_t one = 1, sum = 0;
+    const auto call = [&] {
+      world.all_reduce(&one, &sum, 1, DType::int32, Op::sum, {.algorithm = Algorithm::one_shot});
+    };
+    for (int i = 0; i < 20; ++i) call();
+    if (world.rank() == 1) std::this_thread::sleep_for(1s);
+    call();
+  });
+  for (const int rank : {0, 2}) {
+    ASSERT_TRUE(thrown[rank]);
+    EXPECT_EQ(thrown[rank]->code, ErrorCode::timeout) << thrown[rank]->what();
+    EXPECT_NE(std::string(thrown[rank]->what()).find("rank 1 has not entered all_reduce #21"), std::string::npos)
+        << thrown[rank]->what();
+  }
+}
+
+TEST_P(AtOnceCallsFail, AWrongBufferLeavesTheCommunicatorUsable) {
+  const auto thrown = outcomes(2, over(GetParam()), [&](Communicator& world) {
+    std::int32_t in[4] = {1, 2, 3, 4}, out[4];
+    for (int i = 0; i < 20; ++i) world.all_reduce(in, out, 2, DType::int32, Op::sum);
+    EXPECT_THROW(world.all_reduce(nullptr, out, 2, DType::int32, Op::sum), Error);
+    EXPECT_THROW(world.all_reduce(in, in + 1, 2, DType::int32, Op::sum), Error) << "they overlap";
+    EXPECT_THROW(world.all_reduce(reinterpret_cast<std::byte*>(in) + 1, out, 2, DType::int32, Op::sum), Error);
+    world.all_reduce(in, out, 2, DType::int32, Op::sum);
+    EXPECT_EQ(out[1], 4);
+    world.finalize();
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
+}  // namespace
+}  // namespace tutti::internal

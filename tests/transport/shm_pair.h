@@ -1,0 +1,47 @@
+// Two ranks of shared memory in one process, and a channel between them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "transport/shm/transport.h"
+
+namespace tutti::internal {
+
+inline std::array<int, 2> local_sockets() {
+  std::array<int, 2> ends{-1, -1};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  return ends;
+}
+
+struct ShmRank {
+  Sleeper sleeper;
+  shm::Transport transport{sleeper};
+};
+
+// Two ranks that know each other, and a channel between them.
+struct ShmPair {
+  ShmRank first;
+  std::optional<ShmRank> second{std::in_place};
+  std::unique_ptr<Channel> to_second, to_first;
+  ShmPair() {
+    const auto ends = local_sockets();
+    first.transport.attach(1, ends[0]);
+    second->transport.attach(0, ends[1]);
+    to_second = first.transport.channel(1, 0, 1);
+    to_first = second->transport.channel(1, 1, 0);
+  }
+  static std::byte* symmetric(ShmRank& rank) {
+    shm::Segment& own = rank.transport.own();
+    return own.at(own.allocate(kBytes));
+  }
+  static constexpr std::size_t kBytes = 8192;
+};
+
+inline constexpr Tag kShmTag{{1, 2}};
+
+}  // namespace tutti::internal
