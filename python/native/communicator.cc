@@ -1,0 +1,223 @@
+#include "communicator.h"
+
+#include <cstring>
+#include <utility>
+
+namespace tutti_python {
+namespace {
+
+// Calls of the library that make a communicator.
+template <class Make>
+std::unique_ptr<Communicator> made(Make make) {
+  tutti_comm_t handle = nullptr;
+  tutti_result_t result = TUTTI_SUCCESS;
+  {
+    const py::gil_scoped_release release;
+    result = make(&handle);
+  }
+  check(result);
+  return handle != nullptr ? std::make_unique<Communicator>(handle) : nullptr;
+}
+
+// A store of Python, for the time of a join. What Python raises is kept, to be raised where the join ends.
+struct PythonStore {
+  py::object store;
+  std::optional<py::error_already_set> raised;
+
+  template <class Body>
+  int guarded(Body body) {
+    const py::gil_scoped_acquire lock;
+    try {
+      body();
+      return 0;
+    } catch (py::error_already_set& error) {
+      raised.emplace(error);
+    } catch (const std::exception&) {  // of a value that is not of the type it should be
+    }
+    return 1;
+  }
+};
+
+int set_in_store(void* user, const char* key, const void* value, size_t bytes) {
+  auto& store = *static_cast<PythonStore*>(user);
+  return store.guarded(
+      [&] { store.store.attr("set")(py::str(key), py::bytes(static_cast<const char*>(value), bytes)); });
+}
+
+int get_from_store(void* user, const char* key, void* value, size_t capacity, size_t* bytes, int64_t timeout_ms) {
+  auto& store = *static_cast<PythonStore*>(user);
+  return store.guarded([&] {
+    const std::string got =
+        py::bytes(store.store.attr("get")(py::str(key), static_cast<double>(timeout_ms) / 1000));
+    if (got.size() > capacity) throw std::length_error("a value of the store is too long");
+    std::memcpy(value, got.data(), got.size());
+    *bytes = got.size();
+  });
+}
+
+int add_in_store(void* user, const char* key, int64_t delta, int64_t* sum) {
+  auto& store = *static_cast<PythonStore*>(user);
+  return store.guarded([&] { *sum = store.store.attr("add")(py::str(key), delta).cast<int64_t>(); });
+}
+
+// `scalar` in the type that tutti_op_create_premul_sum() reads for `dtype`.
+struct Scalar {
+  alignas(8) unsigned char bytes[8] = {};
+};
+
+template <class T>
+Scalar scalar_of(double value) {
+  const T typed = static_cast<T>(value);
+  Scalar scalar;
+  std::memcpy(scalar.bytes, &typed, sizeof typed);
+  return scalar;
+}
+
+Scalar scalar_for(int dtype, double value) {
+  switch (dtype) {
+    case TUTTI_INT8: return scalar_of<std::int8_t>(value);
+    case TUTTI_UINT8: return scalar_of<std::uint8_t>(value);
+    case TUTTI_INT32: return scalar_of<std::int32_t>(value);
+    case TUTTI_UINT32: return scalar_of<std::uint32_t>(value);
+    case TUTTI_INT64: return scalar_of<std::int64_t>(value);
+    case TUTTI_UINT64: return scalar_of<std::uint64_t>(value);
+    case TUTTI_FLOAT64: return scalar_of<double>(value);
+    default: return scalar_of<float>(value);
+  }
+}
+
+}  // namespace
+
+tutti_config_t Config::for_library() const {
+  const auto text = [](const std::optional<std::string>& value) { return value ? value->c_str() : nullptr; };
+  tutti_config_t config = TUTTI_CONFIG_INITIALIZER;
+  config.transport = text(transport);
+  config.timeout_ms = timeout_ms;
+  config.connect_timeout_ms = connect_timeout_ms;
+  config.join_timeout_ms = join_timeout_ms;
+  config.warn_after_ms = warn_after_ms;
+  config.interface_name = text(interface_name);
+  config.port_first = port_first;
+  config.port_last = port_last;
+  config.verbs_device = text(verbs_device);
+  config.verbs_gid = verbs_gid;
+  config.table = text(table);
+  config.order = order;
+  config.log_level = log_level;
+  config.progress = progress;
+  return config;
+}
+
+std::unique_ptr<Communicator> Communicator::from_environment(const Config& config) {
+  const tutti_config_t given = config.for_library();
+  return made([&](tutti_comm_t* comm) { return tutti_comm_init_env_config(comm, &given); });
+}
+
+std::unique_ptr<Communicator> Communicator::from_id(const std::string& id, int size, int rank, const Config& config) {
+  tutti_unique_id place;
+  if (id.size() != sizeof place.bytes)
+    throw py::value_error("a unique id has " + std::to_string(sizeof place.bytes) + " bytes, not " +
+                          std::to_string(id.size()));
+  std::memcpy(place.bytes, id.data(), id.size());
+  const tutti_config_t given = config.for_library();
+  return made([&](tutti_comm_t* comm) { return tutti_comm_init_rank_config(comm, size, place, rank, &given); });
+}
+
+std::unique_ptr<Communicator> Communicator::from_store(const py::object& store, int size, int rank,
+                                                       const Config& config) {
+  PythonStore python{store, {}};
+  const bool adds = py::hasattr(store, "add");
+  const tutti_store_t callbacks{&python, set_in_store, get_from_store, adds ? add_in_store : nullptr};
+  const tutti_config_t given = config.for_library();
+  try {
+    return made([&](tutti_comm_t* comm) { return tutti_comm_init_store(comm, size, rank, callbacks, &given); });
+  } catch (const FailureError& error) {
+    if (!python.raised) throw;
+    py::raise_from(*python.raised, PyExc_RuntimeError, error.failure().text.c_str());
+    throw py::error_already_set();
+  }
+}
+
+int Communicator::rank() const {
+  int rank = 0;
+  check(tutti_comm_rank(handle_, &rank));
+  return rank;
+}
+
+int Communicator::size() const {
+  int size = 0;
+  check(tutti_comm_count(handle_, &size));
+  return size;
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  return made([&](tutti_comm_t* part) { return tutti_comm_split(handle_, color, key, part); });
+}
+
+std::unique_ptr<Communicator> Communicator::subgroup(const std::vector<int>& ranks, const std::string& name) {
+  return made([&](tutti_comm_t* part) {
+    return tutti_comm_create_group(handle_, ranks.data(), static_cast<int>(ranks.size()), name.c_str(), part);
+  });
+}
+
+std::unique_ptr<Memory> Communicator::allocate(std::size_t bytes) {
+  tutti_memory_t memory = nullptr;
+  call([&](tutti_comm_t comm) { return tutti_memory_allocate(comm, bytes, &memory); });
+  return std::make_unique<Memory>(memory);
+}
+
+void Communicator::abort(const std::string& reason) {
+  call([&](tutti_comm_t comm) { return tutti_comm_abort(comm, reason.c_str()); });
+}
+
+std::optional<Failure> Communicator::failure() const {
+  tutti_result_t failure = TUTTI_SUCCESS;
+  check(tutti_comm_get_async_error(handle_, &failure));
+  if (failure == TUTTI_SUCCESS) return {};
+  return Failure{static_cast<int>(tutti_last_error_code(handle_)), tutti_last_error_peer(handle_),
+                 tutti_last_error(handle_)};
+}
+
+void Communicator::set_timeout(std::int64_t milliseconds) {
+  call([&](tutti_comm_t comm) { return tutti_comm_set_timeout(comm, milliseconds); });
+}
+
+void Communicator::set_algorithm(const std::optional<std::string>& algorithm) {
+  call([&](tutti_comm_t comm) { return tutti_comm_set_algorithm(comm, algorithm ? algorithm->c_str() : nullptr); });
+}
+
+void Communicator::set_order(int order) {
+  call([&](tutti_comm_t comm) { return tutti_comm_set_order(comm, order); });
+}
+
+std::string Communicator::choose(const std::string& collective, std::size_t count, int dtype) const {
+  const char* algorithm = nullptr;
+  call([&](tutti_comm_t comm) { return tutti_comm_choose(comm, collective.c_str(), count, dtype, &algorithm); });
+  return algorithm;
+}
+
+int Communicator::premul_sum(double scalar, int dtype) {
+  const Scalar typed = scalar_for(dtype, scalar);
+  tutti_op_t op = 0;
+  call([&](tutti_comm_t comm) {
+    return tutti_op_create_premul_sum(&op, typed.bytes, dtype, TUTTI_SCALAR_HOST_IMMEDIATE, comm);
+  });
+  return op;
+}
+
+void Communicator::destroy_operator(int op) {
+  call([&](tutti_comm_t comm) { return tutti_op_destroy(op, comm); });
+}
+
+void Communicator::finalize() {
+  call([](tutti_comm_t comm) { return tutti_comm_finalize(comm); });
+}
+
+void Communicator::destroy() {
+  if (handle_ == nullptr) return;
+  const tutti_comm_t handle = std::exchange(handle_, nullptr);
+  const py::gil_scoped_release release;
+  tutti_comm_destroy(handle);
+}
+
+}  // namespace tutti_python

@@ -1,0 +1,105 @@
+// A communicator, as Python has it: every call is started, and gives a Work.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "work.h"
+
+namespace tutti_python {
+
+using Address = std::uintptr_t;  // of the first byte of a buffer; 0: none
+using Counts = std::vector<std::size_t>;
+
+// What Python has set of tutti_config_t. Times are in milliseconds; 0: not set.
+struct Config {
+  std::optional<std::string> transport, interface_name, verbs_device, table;
+  std::int64_t timeout_ms = 0, connect_timeout_ms = 0, join_timeout_ms = 0, warn_after_ms = 0;
+  int port_first = 0, port_last = 0, verbs_gid = -1, order = TUTTI_ORDER_CANONICAL, log_level = -1, progress = -1;
+
+  tutti_config_t for_library() const;  // valid as long as this is
+};
+
+// Memory that every rank of this host maps.
+class Memory {
+ public:
+  Memory(tutti_memory_t handle) : handle_(handle) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { tutti_memory_free(handle_); }
+  void* data() const { return tutti_memory_data(handle_); }
+  std::size_t bytes() const { return tutti_memory_bytes(handle_); }
+
+ private:
+  tutti_memory_t handle_;
+};
+
+// The functions are called with the interpreter's lock, and give it up while they are in the library.
+class Communicator {
+ public:
+  explicit Communicator(tutti_comm_t handle) : handle_(handle) {}
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator() { destroy(); }
+
+  static std::unique_ptr<Communicator> from_environment(const Config& config);
+  static std::unique_ptr<Communicator> from_id(const std::string& id, int size, int rank, const Config& config);
+  // `store` has set(key, bytes), get(key, seconds) -> bytes, and, if it likes, add(key, number) -> number.
+  static std::unique_ptr<Communicator> from_store(const py::object& store, int size, int rank, const Config& config);
+
+  int rank() const;
+  int size() const;
+  std::unique_ptr<Communicator> split(int color, int key);  // null for a negative color
+  std::unique_ptr<Communicator> subgroup(const std::vector<int>& ranks, const std::string& name);
+  std::unique_ptr<Memory> allocate(std::size_t bytes);
+  void abort(const std::string& reason);
+  std::optional<Failure> failure() const;
+  void set_timeout(std::int64_t milliseconds);
+  void set_algorithm(const std::optional<std::string>& algorithm);
+  void set_order(int order);
+  std::string choose(const std::string& collective, std::size_t count, int dtype) const;
+  int premul_sum(double scalar, int dtype);
+  void destroy_operator(int op);
+  void finalize();
+  void destroy();
+  bool is_destroyed() const { return handle_ == nullptr; }
+
+  // start(comm, &work) starts a call of the library.
+  template <class Start>
+  std::unique_ptr<Work> start(py::object keep, Start start) {
+    Work::free_abandoned();
+    tutti_work_t work = nullptr;
+    tutti_result_t result = TUTTI_SUCCESS;
+    {
+      const py::gil_scoped_release release;
+      result = start(handle_, &work);
+    }
+    check(result);
+    return std::make_unique<Work>(work, std::move(keep));
+  }
+
+ private:
+  template <class Call>
+  void call(Call call) const {
+    tutti_result_t result = TUTTI_SUCCESS;
+    {
+      const py::gil_scoped_release release;
+      result = call(handle_);
+    }
+    check(result);
+  }
+
+  tutti_comm_t handle_;  // null: destroyed
+};
+
+// The calls of tutti/tutti.h that start something, as methods of `type`.
+void bind_calls(py::class_<Communicator>& type);
+
+}  // namespace tutti_python

@@ -1,0 +1,171 @@
+#include "work.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace tutti_python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a thread waits before it looks for signals, as of Ctrl-C.
+constexpr std::int64_t kSliceMs = 50;
+
+struct Abandoned {
+  tutti_work_t handle;
+  py::object keep;
+};
+// With the interpreter's lock. It lives for ever: a work may be let go of while Python ends.
+std::vector<Abandoned>& all_abandoned() {
+  static auto* const all = new std::vector<Abandoned>;
+  return *all;
+}
+
+void tell_nobody(void* /*user*/, tutti_result_t /*result*/, tutti_error_code_t /*code*/, const char* /*text*/) {}
+
+struct Listener {
+  py::function tell;
+};
+
+void tell_listener(void* user, tutti_result_t result, tutti_error_code_t code, const char* text) {
+  if (Py_IsInitialized() == 0) return;
+  const py::gil_scoped_acquire lock;
+  const std::unique_ptr<Listener> listener(static_cast<Listener*>(user));
+  try {
+    listener->tell(result == TUTTI_SUCCESS ? py::none() : to_exception({static_cast<int>(code), -1, text}));
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("a function that was told of a call's end");
+  }
+}
+
+}  // namespace
+
+py::object to_exception(const Failure& failure) {
+  return py::module_::import("tutti._error").attr("Error")(failure.text, failure.code, failure.peer);
+}
+
+Work::~Work() {
+  if (handle_ == nullptr) return;
+  bool over = false;
+  {
+    const py::gil_scoped_release release;
+    over = look(0);
+  }
+  if (!over) abandon();
+}
+
+bool Work::look(std::int64_t milliseconds) {
+  const std::lock_guard lock(mutex_);
+  if (handle_ == nullptr) return true;
+  int done = 0;
+  const tutti_result_t result = tutti_work_wait_for(handle_, milliseconds, &done);
+  if (done == 0) return false;
+  if (result != TUTTI_SUCCESS) failure_ = last_failure();
+  tutti_work_free(std::exchange(handle_, nullptr));
+  return true;
+}
+
+bool Work::wait(double seconds) {
+  std::optional<Clock::time_point> until;
+  if (seconds >= 0)
+    until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e9)));
+  while (true) {
+    std::int64_t slice = kSliceMs;
+    if (until) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*until - Clock::now()).count();
+      slice = std::clamp<std::int64_t>(left, 0, kSliceMs);
+    }
+    bool over = false;
+    {
+      const py::gil_scoped_release release;
+      over = look(slice);
+    }
+    if (over) break;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (until && Clock::now() >= *until) return false;
+  }
+  keep_ = py::none();
+  if (failure_) throw FailureError(*failure_);
+  return true;
+}
+
+bool Work::is_over() { return wait_shortly(0); }
+
+bool Work::wait_shortly(double seconds) {
+  bool over = false;
+  {
+    const py::gil_scoped_release release;
+    const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    do over = look(0);
+    while (!over && Clock::now() < until);
+  }
+  if (over) keep_ = py::none();
+  return over;
+}
+
+void Work::set_timeout(std::int64_t milliseconds) {
+  tutti_result_t result = TUTTI_SUCCESS;
+  {
+    const py::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    if (handle_ != nullptr) result = tutti_work_set_timeout(handle_, milliseconds);
+  }
+  check(result);
+}
+
+void Work::advance_by_itself() {
+  tutti_result_t result = TUTTI_SUCCESS;
+  {
+    const py::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    if (handle_ != nullptr) result = tutti_work_on_complete(handle_, tell_nobody, nullptr);
+  }
+  check(result);
+}
+
+void Work::on_complete(py::function tell) {
+  auto listener = std::make_unique<Listener>(Listener{std::move(tell)});
+  tutti_result_t result = TUTTI_SUCCESS;
+  bool over = false;
+  {
+    const py::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    over = handle_ == nullptr;
+    if (!over) result = tutti_work_on_complete(handle_, tell_listener, listener.get());
+  }
+  check(result);
+  if (over)
+    listener->tell(failure_ ? to_exception(*failure_) : py::none());
+  else
+    (void)listener.release();  // tell_listener() frees it
+}
+
+void Work::abandon() {
+  {
+    const py::gil_scoped_release release;
+    tutti_work_on_complete(handle_, tell_nobody, nullptr);
+  }
+  all_abandoned().push_back({std::exchange(handle_, nullptr), std::move(keep_)});
+}
+
+void Work::free_abandoned() {
+  std::vector<Abandoned>& all = all_abandoned();
+  if (all.empty()) return;
+  std::vector<Abandoned> these = std::exchange(all, {});  // another thread may come while the lock is given up
+  std::vector<Abandoned> left;
+  for (Abandoned& work : these) {
+    int done = 0;
+    {
+      const py::gil_scoped_release release;
+      tutti_work_test(work.handle, &done);
+      if (done != 0) tutti_work_free(work.handle);
+    }
+    if (done == 0) left.push_back(std::move(work));
+  }
+  all.insert(all.end(), std::make_move_iterator(left.begin()), std::make_move_iterator(left.end()));
+}
+
+}  // namespace tutti_python

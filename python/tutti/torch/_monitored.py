@@ -1,0 +1,44 @@
+"""A barrier that says which ranks have not come."""
+
+from __future__ import annotations
+
+import time
+
+from tutti import _native
+from tutti._error import Error
+from tutti._types import DType
+
+_SLACK = 5.0  # seconds that other ranks wait for longer than rank 0, so that rank 0 speaks first
+
+
+def barrier(comm: _native.Communicator, seconds: float, all_ranks: bool) -> None:
+    """Blocks until all ranks of `comm` have come, at most `seconds`. Rank 0 raises RuntimeError, and names the first
+    rank that has not come; or all of them, if `all_ranks`, which takes the whole time. Then the communicator is
+    aborted, and the other ranks raise what rank 0 says."""
+    comm.set_timeout(max(1, round((seconds + _SLACK) * 1000)))
+    if comm.rank != 0:
+        comm.start_send(0, 0, DType.UINT8, 0, 0, 0, None).wait(-1.0)
+        comm.start_receive(0, 0, DType.UINT8, 0, 0, 0, None).wait(-1.0)
+        return
+    until = time.monotonic() + seconds
+    arrivals = {peer: comm.start_receive(0, 0, DType.UINT8, peer, 0, 0, None) for peer in range(1, comm.size)}
+    missing = []
+    for peer, arrival in arrivals.items():
+        try:
+            came = arrival.wait(max(0.0, until - time.monotonic()))
+        except Error as error:
+            missing.append(peer)
+            if not all_ranks:
+                raise RuntimeError(f"monitored barrier: rank {peer} did not come: {error}") from error
+            continue
+        if not came:
+            missing.append(peer)
+            if not all_ranks:
+                break
+    if missing:
+        ranks = ", ".join(str(peer) for peer in missing)
+        text = f"monitored barrier: {'ranks' if len(missing) > 1 else 'rank'} {ranks} did not come within {seconds} s"
+        comm.abort(text)
+        raise RuntimeError(text)
+    for peer in range(1, comm.size):
+        comm.start_send(0, 0, DType.UINT8, peer, 0, 0, None).wait(-1.0)

@@ -1,0 +1,73 @@
+"""What PyTorch calls to get a group of the backend."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+
+from tutti import _native
+from tutti._joining import config
+from tutti.torch._group import Group
+
+NAME = "tutti"
+
+
+def register() -> None:
+    """Makes the backend known to torch.distributed. Does nothing if it is known."""
+    if NAME.upper() not in dist.Backend._plugins:
+        dist.Backend.register_backend(NAME, _make, extended_api=True, devices=["cpu", "cuda"])
+
+
+class _TorchStore:
+    """A store of PyTorch, as the library asks for one."""
+
+    def __init__(self, store: dist.Store):
+        self._store = store
+
+    def set(self, key: str, value: bytes) -> None:
+        self._store.set(key, value)
+
+    def get(self, key: str, timeout: float) -> bytes:
+        # In short waits, so that Ctrl-C ends it.
+        left = timeout
+        while True:
+            step = min(left, 1.0)
+            try:
+                self._store.wait([key], torch.distributed.distributed_c10d.timedelta(seconds=step))
+                break
+            except Exception:
+                left -= step
+                if left <= 0:
+                    raise
+        return self._store.get(key)
+
+    def add(self, key: str, number: int) -> int:
+        return self._store.add(key, number)
+
+
+def _make(options: dist.distributed_c10d._DistributedBackendOptions, backend_options: object) -> Group:
+    others = {device.type for device in options.process_group._device_types} if options.process_group else set()
+    if others:
+        raise ValueError(
+            f"the backend tutti serves all devices of a group, and this group has another backend for {sorted(others)}; "
+            'make a group of its own for it, with backend="tutti"'
+        )
+    ranks = list(options.global_ranks_in_group)
+    native = None
+    if ranks:
+        native = _part_of_world(ranks, options.group_id)
+    if native is None:
+        native = _native.Communicator.from_store(
+            _TorchStore(options.store), options.group_size, options.group_rank,
+            config(timeout=options.timeout, join_timeout=options.timeout))
+    else:
+        native.set_timeout(round(options.timeout.total_seconds() * 1000))
+    return Group(native, options.store, options.timeout)
+
+
+def _part_of_world(ranks: list[int], name: str) -> _native.Communicator | None:
+    """A communicator of these ranks of the default group, which only they make, if that is of this backend."""
+    world = dist.GroupMember.WORLD
+    if not isinstance(world, Group) or world.native.is_destroyed or world.native.failure() is not None:
+        return None
+    return world.native.subgroup(ranks, name)
