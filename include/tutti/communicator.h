@@ -104,7 +104,7 @@ class Registration {
 /// and every later call throws the same error.
 ///
 /// **Waiting.** No call, test() included, waits longer than its timeout for a peer that does nothing:
-/// CallOptions::timeout, else set_timeout(), else Settings::timeout.
+/// Work::set_timeout(), else CallOptions::timeout, else set_timeout(), else Settings::timeout.
 ///
 /// **fork().** The child has no part in the job. Every call in it, also of a Work, throws Error{unsupported} and
 /// disturbs nobody; rank(), size(), choose() and table() still answer. What is destroyed in the child does nothing to
@@ -331,12 +331,30 @@ class Communicator {
   /// @}
 
   /// Collective, and blocks. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank
-  /// here). A rank that passes a negative color takes part, and gets a communicator of itself alone.
+  /// here). A rank that passes a negative color takes part, and gets a communicator of itself alone. The new
+  /// communicator begins with the timeout of this one (set_timeout()).
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
   /// it sends to and receives from. Over shared memory it can have 4096 channels at a time, and 32,000 in the life of
   /// the job. A call that needs more fails with Error{system}.
   TUTTI_API Communicator split(int color, int key = 0);
+
+  /// A communicator of the ranks ranks[0, n) of this one, in that order. Those ranks call it, and no others. All pass
+  /// the same list and the same `name`, which may have any bytes.
+  ///
+  /// Does not block: no message is sent, and no rank is waited for. A rank may make several of the same list and name:
+  /// the first of one rank is the first of each other rank, and so on. Groups that differ in list or name may be made
+  /// in any order. So two parts of a program that make groups of the same ranks on their own should give them different
+  /// names. If a rank of the list does not make the group, the calls there that need the rank time out, and the error
+  /// names it.
+  ///
+  /// The new communicator begins with the timeout of this one (set_timeout()). It can be made although this one has
+  /// failed: after the loss of a rank, of the ranks that are left.
+  ///
+  /// Threads: as a call of this communicator. Throws Error{invalid_argument} for an empty list, for a number that no
+  /// rank has or that is there twice, and for a list without this rank; Error{unsupported} in a forked child. Nothing
+  /// is made then. Channels: as of split().
+  TUTTI_API Communicator subgroup(std::span<const int> ranks, const std::string& name = "");
 
   /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.
   ///

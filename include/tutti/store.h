@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tutti/export.h"
@@ -14,8 +15,9 @@ namespace tutti {
 
 class Store;
 namespace internal {
-std::uint32_t count_join(Store& store, int rank);
-}
+struct StoreJoin;
+StoreJoin count_join(Store& store, int rank);
+}  // namespace internal
 
 /// A key-value store that the caller implements: over a PyTorch Store, etcd, a file, …
 ///
@@ -27,11 +29,14 @@ std::uint32_t count_join(Store& store, int rank);
 /// strings that begin with "tutti/"; values are bytes. If Settings::secret is empty, one of the values is the job's
 /// secret: who can read the store may join.
 ///
-/// The same ranks may join through it several times, in the same order on every rank, also after a join that failed.
-/// Each object counts the joins of its rank: the keys begin with "tutti/1/", "tutti/2/", and so on. So a rank keeps one
-/// object for all its joins. The caller must use another store, or another prefix of keys, in two cases: if a job
-/// starts again over a store that still holds the keys of an earlier job, and if several sets of ranks join at the same
-/// time.
+/// The same ranks may join through it several times, in the same order on every rank. A join that failed counts, so
+/// every rank must have begun it. The keys of the joins begin with "tutti/1/", "tutti/2/", and so on.
+///
+/// If the store can add(), it counts the joins of each rank itself, under "tutti/joins/0", "tutti/joins/1", and so on.
+/// So each join may use another object or another process. Else each object counts the joins of its rank, and a rank
+/// keeps one object for all its joins; a job that starts again over a store which still holds the keys of an earlier
+/// job must use another store or another prefix of keys. Several sets of ranks that join at the same time must always
+/// do so.
 class TUTTI_API Store {
  public:
   virtual ~Store();  ///< no join() may use the store any more
@@ -42,9 +47,13 @@ class TUTTI_API Store {
   /// Blocks until `key` is set, and returns its value. If `timeout` passes first, throws.
   virtual std::string get(const std::string& key, std::chrono::milliseconds timeout) = 0;
 
+  /// Adds `delta` to the number under `key`, which is 0 at first, and returns the sum: atomically among all ranks.
+  /// May block, but not for another rank. A store that cannot do it returns nothing, as this function does; either the
+  /// stores of all ranks can, or none.
+  virtual std::optional<std::int64_t> add(const std::string& key, std::int64_t delta);
+
  private:
-  // How many joins of this rank it has been, this one included. Thread-safe.
-  friend std::uint32_t internal::count_join(Store& store, int rank);
+  friend internal::StoreJoin internal::count_join(Store& store, int rank);
   std::map<int, std::uint32_t> joins_;  // by rank, as several may be threads of one process
 };
 

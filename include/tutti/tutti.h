@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "tutti/export.h"
+#include "tutti/tutti_joining.h"
 #include "tutti/tutti_types.h"
 #include "tutti/version.h"
 
@@ -58,12 +59,6 @@ TUTTI_API tutti_result_t tutti_get_version(int* version);
 /// @name Joining
 /// @{
 
-/// Where and how the ranks of one communicator meet. A value: send it to the other ranks as bytes. It holds a secret:
-/// who has it can join.
-typedef struct tutti_unique_id {
-  char bytes[128];  ///< for the library; it notices bytes that were damaged
-} tutti_unique_id;
-
 /// *id = a new meeting place for one communicator. From then on this process listens there for the other ranks.
 ///
 /// **Rank 0 must join in the process that made the id**, or in a child that was forked from it after that: the place
@@ -76,58 +71,6 @@ typedef struct tutti_unique_id {
 ///
 /// Does not block. Thread-safe. Errors: TUTTI_INVALID_ARGUMENT, TUTTI_SYSTEM_ERROR.
 TUTTI_API tutti_result_t tutti_get_unique_id(tutti_unique_id* id);
-
-/// How inputs are combined, for tutti_config_t::order.
-enum tutti_order {
-  TUTTI_ORDER_CANONICAL = 0,  ///< the same bits with every algorithm, transport, message size and placement
-  TUTTI_ORDER_ANY = 1,        ///< also by algorithms that cannot keep this order, such as ring
-};
-
-/// How much the library says, for tutti_config_t::log_level. Each level includes the ones before it.
-enum tutti_log_level {
-  TUTTI_LOG_WARN = 0,   ///< what a person should know
-  TUTTI_LOG_INFO = 1,   ///< also each decision of joining, and why
-  TUTTI_LOG_TRACE = 2,  ///< also each new kind of call, with the algorithm that it uses
-};
-
-/// Who advances started calls of host memory, for tutti_config_t::progress. (Those of device memory always have a
-/// thread.)
-enum tutti_progress {
-  TUTTI_PROGRESS_CALLER = 0,  ///< the threads that make calls and wait for them, while they are in the library
-  TUTTI_PROGRESS_THREAD = 1,  ///< also a thread of the library: a started call completes while its caller computes
-};
-
-/// Takes a line that the library says: one of enum tutti_log_level, the rank of the job that says it, and the text,
-/// valid during the call only. tutti::LogSink in tutti/log.h says which threads call it, until when, and that it must
-/// not block and must not call the library.
-typedef void (*tutti_log_function)(void* user, int level, int rank, const char* text);
-
-/// How a rank joins and waits. Begin with TUTTI_CONFIG_INITIALIZER, and set what should differ. What is not set is as
-/// the environment says it (docs/reference/environment.md), and else as tutti::Settings has it. The texts are read
-/// during the call only.
-typedef struct tutti_config {
-  size_t size;                 ///< of this struct, as the program was compiled: TUTTI_CONFIG_INITIALIZER sets it
-  const char* transport;       ///< "auto", "shm", "tcp" or "verbs"; the same on every rank
-  int64_t timeout_ms;          ///< how long a call waits for a peer that does not come; 0: not set; the same everywhere
-  int64_t connect_timeout_ms;  ///< how long a rank tries to reach a peer that is known to exist; 0: not set
-  int64_t join_timeout_ms;     ///< how long the ranks may take to start; 0: not set
-  int64_t warn_after_ms;       ///< a call that waits for longer is logged, once; 0: not set
-  const char* interface_name;  ///< where to listen: an interface ("eth0"), or an address
-  int port_first;              ///< the first port to listen on; 0: not set. With a unique id rank 0 listens at its port
-  int port_last;               ///< the last port to listen on, included
-  const char* verbs_device;    ///< the RDMA port: a device, or device:port ("mlx5_0:1")
-  int verbs_gid;               ///< the index of the port's GID; negative: not set
-  const char* table;           ///< the file of a table of algorithms, as `tutti tune` writes it; only rank 0 reads it
-  int order;                   ///< one of enum tutti_order, for all calls; the same on every rank
-  int log_level;               ///< one of enum tutti_log_level; negative: not set
-  tutti_log_function log;      ///< takes the lines; null: they go to stderr
-  void* log_user;              ///< is passed to `log`
-  int progress;                ///< one of enum tutti_progress; negative: not set; each rank may choose for itself
-} tutti_config_t;
-
-/// A tutti_config_t in which nothing is set: `tutti_config_t config = TUTTI_CONFIG_INITIALIZER;`
-#define TUTTI_CONFIG_INITIALIZER \
-  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL, -1 }
 
 /// Joins as `rank` of `nranks` where the id says; *comm is the communicator. All ranks pass the same id, and 0 <= rank
 /// < nranks. The variables of launchers, TUTTI_MASTER and TUTTI_SECRET are not looked at. Several ranks may be in one
@@ -155,21 +98,9 @@ TUTTI_API tutti_result_t tutti_comm_init_env(tutti_comm_t* comm);
 /// As tutti_comm_init_env(). `config` may be null: nothing is set.
 TUTTI_API tutti_result_t tutti_comm_init_env_config(tutti_comm_t* comm, const tutti_config_t* config);
 
-/// A key-value store of the caller. Keys are short printable texts that begin with "tutti/". Values are at most 4096
-/// bytes. One of them is the job's secret: who can read the store may join. A function that returns anything but 0 has
-/// failed, and ends the join. They are called during tutti_comm_init_store() only, on its thread; or, in a group,
-/// during tutti_group_end(), on a thread of the library.
-typedef struct tutti_store {
-  void* user;  ///< is passed to the functions
-  /// Makes value[0, bytes) visible under `key` to every rank.
-  int (*set)(void* user, const char* key, const void* value, size_t bytes);
-  /// Blocks until `key` is set, at most `timeout_ms`; then fails. Writes the value to value[0, *bytes), where *bytes is
-  /// at most `capacity`.
-  int (*get)(void* user, const char* key, void* value, size_t capacity, size_t* bytes, int64_t timeout_ms);
-} tutti_store_t;
-
-/// Joins through the caller's store. Each join needs keys of its own: put another prefix before them for each. `config`
-/// may be null. Otherwise as tutti_comm_init_rank(), in a group too.
+/// Joins through the caller's store. With `add`, the ranks may join through it any number of times, each rank as often
+/// as every other one; a join that fails counts. Without it each join needs keys of its own: put another prefix before
+/// them for each. `config` may be null. Otherwise as tutti_comm_init_rank(), in a group too.
 TUTTI_API tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, int rank, tutti_store_t store,
                                                const tutti_config_t* config);
 /// @}
@@ -181,6 +112,21 @@ TUTTI_API tutti_result_t tutti_comm_init_store(tutti_comm_t* comm, int nranks, i
 /// rank here). A rank that passes a negative color takes part, and *part is null for it. Blocks, but not in a group:
 /// there it is made with the joins, as tutti_comm_init_rank() says; those of one communicator one after the other.
 TUTTI_API tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_comm_t* part);
+
+/// *part = a communicator of the ranks ranks[0, nranks) of `comm`, in that order. Those ranks call it, and no others.
+/// All pass the same list and the same `name`, which may be null: then it is empty. Does not
+/// block: no message is sent, and no rank is waited for. In a group too it is made at once, and may be used there.
+///
+/// A rank may make several of the same list and name: the first of one rank is the first of each other rank, and so on.
+/// Groups that differ in list or name may be made in any order. If a rank of the list does not make the group, the
+/// calls there that need the rank time out, and the error names it. *part begins with the algorithm, the order and the
+/// timeout of `comm`, as a communicator that is split off. It can be made although `comm` has failed: after the loss of
+/// a rank, of the ranks that are left.
+///
+/// Threads: as a call of `comm`. Errors: TUTTI_INVALID_ARGUMENT for an empty list, for a number that no rank has or
+/// that is there twice, and for a list without this rank. *part is null then, and nothing is made.
+TUTTI_API tutti_result_t tutti_comm_create_group(tutti_comm_t comm, const int* ranks, int nranks, const char* name,
+                                                 tutti_comm_t* part);
 
 /// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
 /// gets TUTTI_INVALID_USAGE.
@@ -212,7 +158,7 @@ TUTTI_API tutti_result_t tutti_comm_set_timeout(tutti_comm_t comm, int64_t timeo
 /// TUTTI_ERROR_INVALID_ARGUMENT for a name that does not exist. A call whose collective has no algorithm of that name,
 /// or whose order or rows the algorithm cannot keep (as "bruck" those of different lengths), is refused with
 /// TUTTI_ERROR_INVALID_ARGUMENT, and is not made: a barrier too, if it has none of that name. Sends and receives have
-/// one algorithm. A communicator that is split off begins with the algorithm and the order of `comm`.
+/// one algorithm. A communicator that is split off begins with the algorithm, the order and the timeout of `comm`.
 TUTTI_API tutti_result_t tutti_comm_set_algorithm(tutti_comm_t comm, const char* algorithm);
 
 /// The order in which later calls here combine, one of enum tutti_order, in place of tutti_config_t::order. The same on
@@ -472,6 +418,12 @@ TUTTI_API tutti_result_t tutti_work_wait(tutti_work_t work);
 /// Blocks until the call is complete, but at most `limit_ms`. *done = 1 once the call is complete, else 0: that time
 /// has passed is no error, and the call goes on. Gives the error of the call.
 TUTTI_API tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* done);
+
+/// How long the call waits for a peer or a GPU that does not come to it, from now on; 0: as long as the communicator
+/// says. The time that it has waited already counts. Calls that a group does in one pass have one timeout, the one that
+/// was set last. If the call is over, nothing happens. Does not block. Thread-safe: also while another thread waits for
+/// the call. TUTTI_INVALID_ARGUMENT for a negative one, and in a group that has not ended; the call goes on as it was.
+TUTTI_API tutti_result_t tutti_work_set_timeout(tutti_work_t work, int64_t timeout_ms);
 
 /// Is told once that a call is complete, and how: as tutti_work_wait() would say it. `text` is empty for
 /// TUTTI_SUCCESS, and valid during the call only.

@@ -19,7 +19,7 @@ class Request;
 
 /// A started call. Movable.
 ///
-/// **Threads.** One thread at a time uses it; any thread of the process may.
+/// **Threads.** One thread at a time uses it; any thread of the process may. But set_timeout() is thread-safe.
 ///
 /// **Errors.** Each of test(), wait() and wait_for() throws the Error of the call, and gives the same result again when
 /// it is called again.
@@ -48,6 +48,16 @@ class Work {
   /// Blocks until the call is complete, but no longer than `limit`. True once the call is complete.
   /// That time has passed is no error: the call goes on.
   TUTTI_API bool wait_for(std::chrono::milliseconds limit);
+
+  /// How long the call waits for a peer or a GPU that does not come to it, from now on, in place of
+  /// CallOptions::timeout; 0: as long as the communicator says. The time that it has waited already counts. Calls that
+  /// a group of calls does in one pass have one timeout, the one that was set last. If the call is over, nothing
+  /// happens.
+  ///
+  /// Does not block. Thread-safe: also while another thread is in wait() of the same call. Throws
+  /// Error{invalid_argument} for a negative one, and in a group of calls that has not ended; the call goes on as it
+  /// was.
+  TUTTI_API void set_timeout(std::chrono::milliseconds timeout);
 
   /// Has a thread of the library complete the call, as with Progress::thread, and then call tell(error) once: nothing,
   /// or the Error of the call. The buffers are free then. May be called several times. Without a call, tells at once.

@@ -91,4 +91,12 @@ std::string CallbackStore::get(const std::string& key, std::chrono::milliseconds
   return value;
 }
 
+std::optional<std::int64_t> CallbackStore::add(const std::string& key, std::int64_t delta) {
+  if (functions_.add == nullptr) return std::nullopt;
+  std::int64_t sum = 0;
+  if (functions_.add(functions_.user, key.c_str(), delta, &sum) != 0)
+    throw Error(ErrorCode::system, "the caller's store has failed to add to " + key);
+  return sum;
+}
+
 }  // namespace tutti::internal::c_api

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tutti/settings.h"
@@ -24,6 +26,7 @@ class CallbackStore final : public Store {
   explicit CallbackStore(const tutti_store_t& functions) : functions_(functions) {}
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key, std::chrono::milliseconds timeout) override;
+  std::optional<std::int64_t> add(const std::string& key, std::int64_t delta) override;
 
  private:
   tutti_store_t functions_;

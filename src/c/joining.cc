@@ -1,5 +1,6 @@
 // How a program gets communicators: now, or when its group of calls ends.
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -113,5 +114,18 @@ tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_com
       Communicator split = whole.world.split(color, key);
       return color >= 0 ? make(std::move(split), whole.order, whole.algorithm) : nullptr;
     });
+  });
+}
+
+tutti_result_t tutti_comm_create_group(tutti_comm_t comm, const int* ranks, int nranks, const char* name,
+                                       tutti_comm_t* part) {
+  constexpr char kHere[] = "tutti_comm_create_group";
+  return guarded([&] {
+    tutti_comm_t& made = cleared(kHere, part, "part");
+    tutti_comm& whole = in_use(kHere, comm);
+    if (nranks < 0) refuse(ErrorCode::invalid_argument, std::string(kHere) + ": nranks is " + std::to_string(nranks));
+    if (ranks == nullptr && nranks > 0) refuse_null(kHere, "ranks");
+    const std::span<const int> list(ranks, static_cast<std::size_t>(nranks));
+    made = make(whole.world.subgroup(list, name != nullptr ? name : ""), whole.order, whole.algorithm).release();
   });
 }

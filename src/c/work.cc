@@ -25,6 +25,11 @@ tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* don
   });
 }
 
+tutti_result_t tutti_work_set_timeout(tutti_work_t work, int64_t timeout_ms) {
+  return guarded(
+      [&] { there("tutti_work_set_timeout", work, "work").work.set_timeout(std::chrono::milliseconds(timeout_ms)); });
+}
+
 tutti_result_t tutti_work_on_complete(tutti_work_t work, tutti_complete_function tell, void* user) {
   constexpr char kHere[] = "tutti_work_on_complete";
   return guarded([&] {

@@ -292,6 +292,18 @@ Settings tuning_from_env() {
   return tuning_from([](const char* name) { return std::getenv(name); });
 }
 
+bool is_timeout_of_env(std::chrono::milliseconds timeout) noexcept {
+  try {
+    const Lookup lookup = [](const char* name) { return std::getenv(name); };
+    const Environment env(lookup);
+    std::chrono::milliseconds said{0};
+    env.seconds("TUTTI_TIMEOUT", said);
+    return said == timeout;
+  } catch (const std::exception&) {  // it says no time
+    return false;
+  }
+}
+
 }  // namespace tutti::internal
 
 namespace tutti {

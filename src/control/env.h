@@ -51,6 +51,9 @@ Settings settings_from(const Lookup& lookup);
 Settings tuning_from(const Lookup& lookup);
 Settings tuning_from_env();
 
+// Whether TUTTI_TIMEOUT is set, and says this. Throws nothing.
+bool is_timeout_of_env(std::chrono::milliseconds timeout) noexcept;
+
 // The name of the socket where the launcher of this very process listens, TUTTI_LAUNCHER; nullptr where none does.
 const char* launcher_name() noexcept;
 

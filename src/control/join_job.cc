@@ -112,9 +112,17 @@ void meet_at(Appointment appointment, Meeting& meeting) {
 
 class Meeter {
  public:
-  // number: of this join among those of this store.
-  Meeter(const Settings& settings, Store& store, std::uint32_t number, Meeting& meeting)
-      : settings_(settings), store_(store), keys_("tutti/" + std::to_string(number) + "/"), meeting_(meeting) {}
+  Meeter(const Settings& settings, Store& store, const StoreJoin& join, Meeting& meeting)
+      : settings_(settings), store_(store), keys_("tutti/" + std::to_string(join.number) + "/"), meeting_(meeting) {
+    if (join.counted_by_store) {
+      meeting_.if_missed = "; the store has counted that this is join " + std::to_string(join.number) + " of rank " +
+                           std::to_string(settings.rank) +
+                           ": every rank must have begun as many joins there, those that failed included";
+    } else {
+      meeting_.if_stale = "; the ranks meet through a store: if it still holds the keys of an earlier join (" + keys_ +
+                          "...), use another store or another prefix of keys for each job, or a store that can add";
+    }
+  }
 
   // Rank 0 says in the store where it listens, and with what secret unless everyone is configured with one.
   void as_master() {
@@ -141,7 +149,8 @@ class Meeter {
     const std::string address = where.substr(0, space),
                       rest = space == std::string::npos ? "" : where.substr(space + 1);
     if (address.starts_with('!'))
-      throw join_error(static_cast<ErrorCode>(std::atoi(address.c_str() + 1)), settings_.rank, 0, rest);
+      throw join_error(static_cast<ErrorCode>(std::atoi(address.c_str() + 1)), settings_.rank, 0,
+                       rest + meeting_.if_stale);
     const auto place = Endpoint::parse(address, static_cast<std::uint16_t>(std::atoi(rest.c_str())));
     if (!place || place->port() == 0)
       throw Error(ErrorCode::refused, "the store holds no address of rank 0 but '" + where + "'");
@@ -165,7 +174,8 @@ class Meeter {
       if (size != std::to_string(settings_.size))
         throw join_error(ErrorCode::invalid_argument, settings_.rank, rank,
                          name + " says that the job has " + size + " ranks, rank 0 says " +
-                             std::to_string(settings_.size) + ": start every rank with the same world size");
+                             std::to_string(settings_.size) + ": start every rank with the same world size" +
+                             meeting_.if_stale);
       all = all && said.starts_with(here);
     }
     return all;
@@ -184,9 +194,9 @@ class Meeter {
       if (is_outside)
         throw join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
                          "rank " + std::to_string(settings_.rank) + outside(settings_.size) + "; " + otherwise);
-      throw join_error(
-          ErrorCode::timeout, settings_.rank, -1,
-          otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() + ")");
+      throw join_error(ErrorCode::timeout, settings_.rank, -1,
+                       otherwise + " within " + in_seconds(settings_.join_timeout) + " (the store: " + failure.what() +
+                           ")" + meeting_.advice_on(ErrorCode::timeout));
     }
   }
 
@@ -202,7 +212,7 @@ class Meeter {
 
 }  // namespace
 
-std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join, Announcement announcement,
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, StoreJoin join, Announcement announcement,
                                   std::optional<Appointment> appointment) {
   if (announcement.text.size() > kMaxAnnouncedBytes)
     announcement.error_text = "rank 0 has " + std::to_string(announcement.text.size()) +

@@ -18,6 +18,14 @@ struct Appointment {
   Socket listener;     // rank 0: it listens at `place`
 };
 
+// Which join of a rank through a store it is.
+struct StoreJoin {
+  std::int64_t number = 0;        // from 1
+  bool counted_by_store = false;  // and not by the object, which knows nothing of others over the same store
+};
+// This one included, also if it fails. Thread-safe. Throws what the store throws, and Error{system} for no sum.
+StoreJoin count_join(Store& store, int rank);
+
 // Joins the job; blocks at most settings.join_timeout (connect_timeout once it is known that nobody can be reached).
 // Throws Error {unreachable, refused, timeout, invalid_argument} with a sentence that says what to do; a wrong world
 // size, a rank twice or out of range is told to every rank that has joined so far, not only to the offender.
@@ -28,8 +36,8 @@ struct Appointment {
 //
 // With an appointment, which excludes a store, the ranks meet there and nowhere else.
 //
-// The settings are valid (validate.h). join: which one it is of the store's for this rank, as count_join() says.
-std::unique_ptr<Control> join_job(const Settings& settings, Store* store, std::uint32_t join,
+// The settings are valid (validate.h). join: of the store.
+std::unique_ptr<Control> join_job(const Settings& settings, Store* store, StoreJoin join,
                                   Announcement announcement = {}, std::optional<Appointment> appointment = {});
 
 }  // namespace tutti::internal

@@ -8,4 +8,14 @@ std::string Meeting::text() const {
   return all;
 }
 
+std::string Meeting::advice_on(ErrorCode failure) const {
+  switch (failure) {
+    case ErrorCode::unreachable:
+    case ErrorCode::timeout: return if_stale + if_missed;
+    case ErrorCode::refused:
+    case ErrorCode::invalid_argument: return if_stale;
+    default: return {};
+  }
+}
+
 }  // namespace tutti::internal

@@ -18,9 +18,13 @@ struct Meeting {
   std::string secret;             // empty: the places are local, and the kernel vouches for the user
   Clock::time_point started, deadline;
   Announcement announcement;  // rank 0's
+  // Through a store: what may be wrong with it if the join fails, and if the ranks do not even meet. Each begins with
+  // "; ", or is empty.
+  std::string if_stale, if_missed;
 
   bool is_local() const { return places.front().is_local(); }
   std::string text() const;  // "node1:29500", all places
+  std::string advice_on(ErrorCode failure) const;
 };
 
 // Joins the job that meets there; throws as join_job() does.

@@ -159,7 +159,10 @@ void Plane::joined(const Table& table) {
 }
 
 void Plane::join_failed(const Error& error) {
-  if (!std::exchange(join_over_, true)) join_result_.set_exception(std::make_exception_ptr(error));
+  if (std::exchange(join_over_, true)) return;
+  const std::string text = error.what() + meeting_.advice_on(error.code);
+  join_result_.set_exception(
+      std::make_exception_ptr(Error(error.code, text, error.rank, error.peer, error.operation, error.step)));
 }
 
 // --- notices

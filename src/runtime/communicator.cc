@@ -66,6 +66,10 @@ bool Work::wait_for(std::chrono::milliseconds limit) {
                      std::clamp<std::chrono::milliseconds>(limit, std::chrono::milliseconds(0), internal::kLongestWait);
   return request_ == nullptr || request_->group->wait(*request_, until);
 }
+void Work::set_timeout(std::chrono::milliseconds timeout) {
+  timeout = internal::checked_timeout("Work::set_timeout: the timeout", timeout);
+  if (request_ != nullptr) request_->group->set_timeout(*request_, timeout);
+}
 void Work::on_complete(std::function<void(const std::optional<Error>&)> tell) {
   if (request_ != nullptr) return request_->group->tell_when_over(request_, std::move(tell));
   tell(std::nullopt);
@@ -166,6 +170,10 @@ int Communicator::size() const { return group_->size(); }
 
 Communicator Communicator::split(int color, int key) { return Communicator(internal::split(*group_, color, key)); }
 
+Communicator Communicator::subgroup(std::span<const int> ranks, const std::string& name) {
+  return Communicator(internal::subgroup(*group_, ranks, name));
+}
+
 Operator Communicator::make_operator(const std::string& name, CombineFunction function) {
   return internal::make_operator(*group_, name, std::move(function));
 }
@@ -198,8 +206,7 @@ std::optional<Error> Communicator::failure() const {
 
 void Communicator::set_timeout(std::chrono::milliseconds timeout) {
   group_->job().engine().refuse_if_forked();
-  timeout = internal::checked_timeout("set_timeout: the timeout", timeout);
-  group_->set_timeout(timeout.count() > 0 ? timeout : group_->job().settings().timeout);
+  group_->set_timeout(internal::checked_timeout("set_timeout: the timeout", timeout));
 }
 
 Algorithm Communicator::choose(Collective collective, std::size_t count, DType dtype, Order order) const {

@@ -1,5 +1,6 @@
 #include "runtime/fused.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -32,6 +33,10 @@ Fused::Fused(std::vector<Part> parts, std::uint64_t digest)
     copy(to, part.in, part.bytes);
     to += part.bytes;
   }
+}
+
+bool Fused::does(const Request& request) const {
+  return std::ranges::any_of(parts_, [&](const Part& part) { return part.request.get() == &request; });
 }
 
 void Fused::begin(std::shared_ptr<Request> request, const std::function<void(Request&)>& begin) {

@@ -25,6 +25,7 @@ class Fused {
   Fused(std::vector<Part> parts, std::uint64_t digest);
 
   std::byte* data() { return data_.get(); }  // input and output of the one call
+  bool does(const Request& request) const;   // it is that of one of the calls
   std::uint64_t digest() const { return digest_; }
 
   // The calls begin, by this request: calls `begin` for the others. The request lives until it is over, though nobody

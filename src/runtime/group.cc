@@ -36,14 +36,15 @@ Group::Group(std::shared_ptr<Job> job, std::uint64_t id, const Members& members,
       members_(members),
       plans_(rank(), layout_of(*job_, members_), job_->table(), job_->host(), job_->has_gpus(), job_->log()),
       failure_(std::move(failure)),
-      timeout_(job_->settings().timeout),
       links_(members_.size()),
       rendezvous_(size() <= kMaxParticipants ? job_->device_rendezvous() : nullptr),
       lane_at_(2 * static_cast<std::size_t>(members_.size())) {}
 
-std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members) {
+std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members,
+                                   std::chrono::milliseconds timeout) {
   std::shared_ptr<Group> group(new Group(std::move(job), id, members, std::make_shared<FailureState>(), id));
   Engine::Lock lock(group->job_->engine());
+  group->timeout_ = timeout;
   group->begin();
   return group;
 }
@@ -70,6 +71,11 @@ Group& Group::lane(int from, int to) {
   lane->begin();
   lane_at_[place_of_lane(peer, sends)].store(lane.get(), std::memory_order_release);
   return *lane;
+}
+
+std::uint32_t Group::count_subgroup(std::uint64_t key) {
+  const Engine::Lock lock(job_->engine());
+  return ++subgroups_[key];
 }
 
 std::vector<std::shared_ptr<Group>> Group::lanes() const {

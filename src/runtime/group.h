@@ -36,7 +36,9 @@ namespace tutti::internal {
 
 class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
-  static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members);
+  // timeout: as set_timeout() sets it.
+  static std::shared_ptr<Group> make(std::shared_ptr<Job> job, std::uint64_t id, const Members& members,
+                                     std::chrono::milliseconds timeout = {});
   // What this rank sends to `peer`, or receives from it: a group of the two that makes transfers only, one after the
   // other, whatever the other calls of this one do. It shares the failure of this one. Made when first asked for.
   // Thread-safe. Throws Error{invalid_argument}.
@@ -84,8 +86,11 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void wait_among_others(Request& request);
   // Once the request is over, the job's thread calls `tell`.
   void tell_when_over(const std::shared_ptr<Request>& request, ProgressThread::Tell tell);
-  // For the calls that name no timeout of their own. The caller does not hold the engine's lock.
+  // For the calls that name no timeout of their own; 0: the job's. The caller does not hold the engine's lock.
   void set_timeout(std::chrono::milliseconds timeout);
+  // Of a started call that may be over. Otherwise likewise; 0: the group's.
+  void set_timeout(Request& request, std::chrono::milliseconds timeout);
+  std::chrono::milliseconds timeout() const;
 
   // The caller's own operators: of calls that name the same number, each rank's own function.
   std::size_t custom_operators() const { return plans_.customs(); }
@@ -93,6 +98,9 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
 
   // Counts the groups that are split off; returns their number, the new one included.
   std::uint32_t count_split() { return ++splits_; }
+  // Likewise those that some of the ranks have made alone, and that have this `key`. The caller does not hold the
+  // engine's lock.
+  std::uint32_t count_subgroup(std::uint64_t key);
   // Waits for the calls that the progress thread drives, of its lanes too. Afterwards only the caller's threads use
   // this group.
   void drain();
@@ -212,8 +220,9 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   CallLedger ledger_;
   const std::shared_ptr<FailureState> failure_;  // lanes have that of their communicator
   StallDetector stall_;
-  std::chrono::milliseconds timeout_;  // of the calls that name none
+  std::chrono::milliseconds timeout_{0};  // of the calls that name none; 0: the job's
   std::uint32_t splits_ = 0;
+  std::map<std::uint64_t, std::uint32_t> subgroups_;  // by key
   std::vector<PeerLink> links_;
   Workspace workspace_;
   std::shared_ptr<SymmetricMemory> scratch_;
@@ -235,7 +244,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   struct CutOff {
     ChannelClosed closed;
     BackoffPolicy::Clock::time_point until;
-    bool asked = false;  // what the peer has called, which has left
+    std::optional<bool> asked;  // the peer, what it has called; whether it had left the job then
   };
   std::optional<CutOff> cut_off_;
 

@@ -250,7 +250,8 @@ void Group::abandon(Request& request) {
 }
 
 // A data connection that closes is a symptom. The control plane tells the cause, within moments. If the peer has left
-// the job, the control plane also knows which calls it had made: perhaps another one than this rank.
+// the communicator or the job, it or the control plane knows which calls it had made: perhaps another one than this
+// rank.
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
   auto& [closed, until, asked] = *cut_off_;
@@ -258,8 +259,8 @@ bool Group::is_cut_off() {
   const bool has_left = job_->notices().has_left(closed.peer);
   if (!failure_->is_well()) {
     fail_by_loss();
-  } else if (has_left && !asked && current_ != nullptr) {
-    asked = true;
+  } else if (asked != has_left && current_ != nullptr) {
+    asked = has_left;
     until = BackoffPolicy::Clock::now() + kVerdictWithin;
     job_->control().probe(closed.peer, id_, told_as_, current_->sequence);
   } else if (has_left && BackoffPolicy::Clock::now() > until) {

@@ -10,6 +10,9 @@
 namespace tutti::internal {
 namespace {
 
+// So that no subgroup has the number of a communicator that is split off.
+constexpr std::uint64_t kSubgroupSalt = 0x73756267726f7570;
+
 // Marks these calls, so that a user's all_gather does not match them.
 enum Purpose : std::uint8_t { splitting = kSplit, allocating = kAllocate, making_operator = kMakeOperator };
 
@@ -44,7 +47,30 @@ std::shared_ptr<Group> split(Group& group, int color, int key) {
   const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(group.rank())
                                            : static_cast<std::uint64_t>(color);
   const std::uint64_t id = mix(mix(mix(group.id()) + group.count_split()) + distinct);
-  return Group::make(group.shared_job(), id, Members(std::move(together), rank));
+  return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
+}
+
+// All members derive the same number from what they agree on: the communicator, the list, the name, and how many they
+// have made of that list and that name.
+std::shared_ptr<Group> subgroup(Group& group, std::span<const int> ranks, const std::string& name) {
+  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::invalid_argument, "subgroup: " + why); };
+  if (ranks.empty()) refuse("the list has no ranks");
+  std::vector<int> together;
+  std::vector<bool> is_in(static_cast<std::size_t>(group.size()));
+  std::uint64_t key = mix(mix(group.id() ^ kSubgroupSalt) + ranks.size());
+  for (const int rank : ranks) {
+    if (rank < 0 || rank >= group.size())
+      refuse("there is no rank " + std::to_string(rank) + "; there are " + std::to_string(group.size()));
+    if (is_in[rank]) refuse("rank " + std::to_string(rank) + " is in the list twice");
+    is_in[rank] = true;
+    together.push_back(group.members().job_rank_of(rank));
+    key = mix(key + static_cast<std::uint64_t>(rank));
+  }
+  if (!is_in[group.rank()]) refuse("this rank, " + std::to_string(group.rank()) + ", is not in the list");
+  for (const char letter : name) key = mix(key + static_cast<unsigned char>(letter));
+  const std::uint64_t id = mix(key + group.count_subgroup(key));
+  const int rank = static_cast<int>(std::ranges::find(ranks, group.rank()) - ranks.begin());
+  return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
 }
 
 Operator make_operator(Group& group, const std::string& name, CombineFunction function) {

@@ -91,6 +91,22 @@ void Group::set_timeout(std::chrono::milliseconds timeout) {
   for (const auto& [way, lane] : lanes_) lane->timeout_ = timeout;
 }
 
+void Group::set_timeout(Request& request, std::chrono::milliseconds timeout) {
+  const Engine::Lock lock(job_->engine());
+  refuse_if_grouped(request);
+  request.timeout = timeout;
+  const auto set_where_fused = [&](Request& with) {
+    if (with.fused != nullptr && with.fused->does(request)) with.timeout = timeout;
+  };
+  if (current_ != nullptr) set_where_fused(*current_);
+  for (Request* const queued : queue_) set_where_fused(*queued);
+}
+
+std::chrono::milliseconds Group::timeout() const {
+  const Engine::Lock lock(job_->engine());
+  return timeout_;
+}
+
 void Group::drain() {
   if (job_->engine().is_forked()) return;
   const auto own = [&] {

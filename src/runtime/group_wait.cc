@@ -22,6 +22,9 @@ constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
+// A peer that is in the call too waits for another rank, and knows better which one is missing. So it is let time out
+// first. At most a fourth of the timeout.
+constexpr std::chrono::milliseconds kGraceForWhoKnows{1000};
 
 std::string seconds(BackoffPolicy::Clock::duration time) {
   char text[32];
@@ -89,12 +92,15 @@ void Group::finish_all(Engine::Lock& lock) {
 }
 
 std::chrono::milliseconds Group::current_timeout() const {
-  return current_ != nullptr && current_->timeout.count() > 0 ? current_->timeout : timeout_;
+  if (current_ != nullptr && current_->timeout.count() > 0) return current_->timeout;
+  return timeout_.count() > 0 ? timeout_ : job_->settings().timeout;
 }
 
+// By what the caller can change.
 std::string Group::name_of_timeout() const {
-  if (current_timeout() == job_->settings().timeout) return " (TUTTI_TIMEOUT)";
-  return current_->timeout.count() > 0 ? " (the call's timeout)" : " (the communicator's timeout)";
+  if (current_->timeout.count() > 0) return " (the timeout of this call)";
+  if (timeout_.count() > 0) return " (set by set_timeout())";
+  return job_->has_timeout_of_env() ? " (TUTTI_TIMEOUT)" : " (the job's timeout; set_timeout() changes it)";
 }
 
 // Called now and then while somebody waits, be it by calling test() again and again.
@@ -120,7 +126,9 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
                           local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     abort({ErrorCode::peer_left, peer,
            members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
-  } else if (waited > timeout) {
+  } else if (waited > timeout + (answers_.has_entered(peer, current_->sequence)
+                                     ? std::min(timeout / 4, kGraceForWhoKnows)
+                                     : std::chrono::milliseconds(0))) {
     abort({ErrorCode::timeout, peer,
            answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {

@@ -42,6 +42,7 @@ bool must_share(const std::vector<Member>& members, int own) {
 
 Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared_ptr<DeviceRendezvous> rendezvous)
     : settings_(within_clocks(settings)),
+      has_timeout_of_env_(is_timeout_of_env(settings.timeout)),
       is_threads_(rendezvous != nullptr),
       goes_ahead_(!is_threads_ && settings.size > 1 && !cuda::launches_block()),
       rendezvous_(is_threads_ ? std::move(rendezvous) : std::make_shared<DeviceRendezvous>()),
@@ -52,7 +53,7 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
                                std::shared_ptr<DeviceRendezvous> rendezvous, std::optional<Appointment> appointment) {
-  const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;  // also of one that fails
+  const StoreJoin number = store != nullptr ? count_join(*store, settings.rank) : StoreJoin{};
   validate(settings);
   std::shared_ptr<Job> job(new Job(settings, std::move(hub), std::move(rendezvous)));
   Announcement announcement = table_to_announce(settings);

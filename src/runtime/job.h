@@ -35,6 +35,7 @@ class Job final : public ProcessJob {
   int rank() const { return settings_.rank; }
   int size() const { return settings_.size; }
   const Settings& settings() const { return settings_; }
+  bool has_timeout_of_env() const { return has_timeout_of_env_; }  // Settings::timeout is what TUTTI_TIMEOUT says
   const Log& log() const { return log_; }
   const ChoiceTable& table() const { return table_; }  // rank 0's, the same on every rank
   const Host& host() const { return host_; }
@@ -83,7 +84,7 @@ class Job final : public ProcessJob {
   ChoiceTable table_;
   bool is_own_table_ = false;  // and not the built-in one
   bool sees_gpus_ = false, has_gpus_ = false;
-  const bool is_threads_, goes_ahead_;
+  const bool has_timeout_of_env_, is_threads_, goes_ahead_;
   const std::shared_ptr<DeviceRendezvous> rendezvous_;
   Host host_;
 

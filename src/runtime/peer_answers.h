@@ -1,6 +1,7 @@
 // What peers have answered when they were asked how they stand in a call.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -19,6 +20,13 @@ class PeerAnswers {
   void heard(int peer, const Notice& answer) {
     const std::lock_guard lock(mutex_);
     answers_[peer] = answer;
+  }
+
+  // Whether `peer` has said that it is in the call.
+  bool has_entered(int peer, std::uint32_t sequence) const {
+    const std::lock_guard lock(mutex_);
+    const auto answer = answers_.find(peer);
+    return answer != answers_.end() && answer->second.sequence == sequence && answer->second.entered;
   }
 
   // How `peer` stands in the call, as far as it has said: "rank 2 has not entered all_reduce #412 (float32 x 1048576,

@@ -27,6 +27,9 @@ TEST_P(CApiOverEveryWire, EveryTypeIsWhatItsNumberSays) { expect("all_types"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndRight) { expect("started_calls"); }
 TEST_P(CApiOverEveryWire, StartedCallsAreToldOfWhenTheyAreOver) { expect("works_are_told_of"); }
 TEST_P(CApiOverEveryWire, StartedCallsEndByTheTimeoutOfTheirCommunicator) { expect("works_time_out"); }
+TEST_P(CApiOverEveryWire, StartedCallsEndByTheirOwnTimeout) { expect("works_time_out_by_their_own_timeout"); }
+TEST_P(CApiOverEveryWire, SomeRanksMakeACommunicatorAlone) { expect("groups_of_some_ranks"); }
+TEST_P(CApiOverEveryWire, AGroupOfSomeRanksBeginsAsItsCommunicator) { expect("groups_begin_as_their_communicator"); }
 TEST_P(CApiOverEveryWire, ScansCombineTheRanksBefore) { expect("scans"); }
 TEST_P(CApiOverEveryWire, LaterCallsUseTheAlgorithmAndTheOrderThatWereSet) { expect("algorithms_and_orders"); }
 TEST_P(CApiOverEveryWire, OtherOrdersAreAMismatchThatNamesTheRank) { expect("other_orders_are_a_mismatch"); }
@@ -46,6 +49,8 @@ TEST_P(CApiOverEveryWire, AFinalizedCommunicatorIsRefused) { expect("a_finalized
 
 TEST(CApi, AProcessMayHaveTwoIdsAtATime) { expect_case("join_by_two_ids"); }
 TEST(CApi, RanksMeetThroughTheCallersStore) { expect_case("join_by_store"); }
+TEST(CApi, AStoreThatAddsServesOneJoinAfterAnother) { expect_case("join_by_store_that_adds"); }
+TEST(CApi, KeysOfAnEarlierJoinAreSuspected) { expect_case("join_by_store_with_stale_keys"); }
 TEST(CApi, AConfigComesBeforeTheEnvironment) { expect_case("join_by_environment_and_config"); }
 TEST(CApi, AWrongIdIsRefusedInWords) { expect_case("refuse_wrong_ids"); }
 TEST(CApi, AWrongConfigIsRefusedInWords) { expect_case("refuse_wrong_configs"); }

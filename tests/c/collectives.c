@@ -85,7 +85,7 @@ static void check_moves(tutti_comm_t world, int rank, int size, double* in, doub
 
 /* Of `size` ranks: row r of a sum of ranks has r + 1 elements, and lies one element behind the row before it. */
 static void check_rows(tutti_comm_t world, int rank, int size, double* in, double* out) {
-  size_t counts[16], displs[16], to_each[16], places[16], i;
+  size_t counts[16] = {0}, displs[16] = {0}, to_each[16] = {0}, places[16] = {0}, i;
   int r, root, right = 1;
   tutti_work_t work = NULL;
   for (r = 0; r < size; ++r) {

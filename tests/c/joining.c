@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -77,6 +78,21 @@ static int get_file(void* user, const char* key, void* value, size_t capacity, s
   return 1;
 }
 
+/* Under a lock of the folder. */
+static int add_to_file(void* user, const char* key, int64_t delta, int64_t* sum) {
+  char lock[512];
+  size_t bytes = 0;
+  int waited, failed;
+  *sum = 0;
+  snprintf(lock, sizeof lock, "%s/lock", (const char*)user);
+  for (waited = 0; mkdir(lock, 0700) != 0; ++waited, sleep_ms(1))
+    if (waited > 5000) return 1;
+  (void)get_file(user, key, sum, sizeof *sum, &bytes, 1); /* fails where there is none yet */
+  *sum += delta;
+  failed = set_file(user, key, sum, sizeof *sum);
+  return failed | (rmdir(lock) != 0);
+}
+
 static char folder[] = "/tmp/tutti-c-test-XXXXXX";
 
 static void join_through_folder(void* rank) {
@@ -88,6 +104,7 @@ static void join_through_folder(void* rank) {
   store.user = folder;
   store.set = set_file;
   store.get = get_file;
+  store.add = NULL;
   SUCCEEDS(tutti_comm_init_store(&world, 2, self, store, &config));
   SUCCEEDS(tutti_all_reduce(&value, &value, 1, TUTTI_FLOAT64, TUTTI_SUM, world, NULL));
   EXPECT(value == 3);
@@ -98,7 +115,7 @@ void join_by_store(void) {
   int zero = 0, one = 1;
   char command[100];
   pid_t other;
-  tutti_store_t store = {NULL, NULL, NULL};
+  tutti_store_t store = {NULL, NULL, NULL, NULL};
   tutti_comm_t world;
   tutti_config_t config = config_for(NULL);
   EXPECT(mkdtemp(folder) != NULL);
@@ -112,6 +129,94 @@ void join_by_store(void) {
   config.join_timeout_ms = 50;
   FAILS(tutti_comm_init_store(&world, 2, 0, store, &config), TUTTI_SYSTEM_ERROR, "has failed to set tutti/1/address");
   FAILS(tutti_comm_init_store(&world, 2, 1, store, &config), TUTTI_SYSTEM_ERROR, "has failed to set tutti/1/host/1");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  EXPECT(system(command) == 0);
+}
+
+/* One join after the other, also in other processes, through one store that can add. */
+
+static void join_several_times(void* rank) {
+  const int self = *(int*)rank;
+  tutti_store_t store;
+  tutti_config_t config = config_for(NULL);
+  int round;
+  store.user = folder;
+  store.set = set_file;
+  store.get = get_file;
+  store.add = add_to_file;
+  for (round = 0; round < 3; ++round) {
+    tutti_comm_t world = NULL;
+    int value = self + 1;
+    if (self == 0) sleep_ms(50); /* the others look for what it says while only an earlier join has said it */
+    if (round == 1) {            /* this one fails, on both ranks */
+      config.transport = self == 0 ? "tcp" : "shm";
+      FAILS(tutti_comm_init_store(&world, 2, self, store, &config), TUTTI_INVALID_ARGUMENT, "TUTTI_TRANSPORT");
+      EXPECT(strstr(tutti_last_error(NULL), "earlier join") == NULL);
+      config.transport = NULL;
+      continue;
+    }
+    SUCCEEDS(tutti_comm_init_store(&world, 2, self, store, &config));
+    if (world == NULL) return;
+    SUCCEEDS(tutti_all_reduce(&value, &value, 1, TUTTI_INT32, TUTTI_SUM, world, NULL));
+    EXPECT(value == 3);
+    SUCCEEDS(tutti_comm_destroy(world));
+  }
+}
+
+/* A rank alone: the other one has not begun its third join. */
+static void join_once_more(void* rank) {
+  tutti_store_t store;
+  tutti_comm_t world = NULL;
+  tutti_config_t config = config_for(NULL);
+  store.user = folder;
+  store.set = set_file;
+  store.get = get_file;
+  store.add = add_to_file;
+  config.join_timeout_ms = 100;
+  FAILS(tutti_comm_init_store(&world, 2, *(int*)rank, store, &config), TUTTI_REMOTE_ERROR, "join 7 of rank 1");
+  store.user = "/no/such/folder";
+  FAILS(tutti_comm_init_store(&world, 2, 1, store, &config), TUTTI_SYSTEM_ERROR,
+        "store has failed to add to tutti/joins/1");
+}
+
+void join_by_store_that_adds(void) {
+  int zero = 0, one = 1, round;
+  char command[100];
+  EXPECT(mkdtemp(folder) != NULL);
+  for (round = 0; round < 2; ++round) {
+    const pid_t other = start_child(join_several_times, &one);
+    in_child(join_several_times, &zero);
+    wait_for(other);
+  }
+  in_child(join_once_more, &one);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  EXPECT(system(command) == 0);
+}
+
+/* Without add, rank 1 finds in the store where rank 0 of an earlier job has listened. */
+static void join_by_stale_keys(void* rank) {
+  tutti_store_t store;
+  tutti_comm_t world = NULL;
+  tutti_config_t config = config_for(NULL);
+  store.user = folder;
+  store.set = set_file;
+  store.get = get_file;
+  store.add = NULL;
+  config.join_timeout_ms = 300;
+  FAILS(tutti_comm_init_store(&world, 2, *(int*)rank, store, &config), TUTTI_REMOTE_ERROR,
+        "it still holds the keys of an earlier join (tutti/1/...)");
+}
+
+void join_by_store_with_stale_keys(void) {
+  int zero = 0, one = 1;
+  char command[100];
+  pid_t other;
+  EXPECT(mkdtemp(folder) != NULL);
+  other = start_child(join_through_folder, &one);
+  in_child(join_through_folder, &zero);
+  wait_for(other);
+  in_child(join_by_stale_keys, &one);
+  in_child(join_by_stale_keys, &zero);
   snprintf(command, sizeof command, "rm -r %s", folder);
   EXPECT(system(command) == 0);
 }

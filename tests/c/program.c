@@ -125,6 +125,7 @@ static const struct {
     {"a_finalized_communicator_is_refused", a_finalized_communicator_is_refused},
     {"works_are_told_of", works_are_told_of},
     {"works_time_out", works_time_out},
+    {"works_time_out_by_their_own_timeout", works_time_out_by_their_own_timeout},
     {"sends_and_groups", sends_and_groups},
 };
 static const struct {
@@ -135,15 +136,23 @@ static const struct {
     {"two_processes_have_two_ranks_each", two_processes_have_two_ranks_each},
     {"joins_and_calls_in_one_group", joins_and_calls_in_one_group},
     {"one_thread_splits_all_ranks", one_thread_splits_all_ranks},
+    {"groups_of_some_ranks", groups_of_some_ranks},
+    {"groups_begin_as_their_communicator", groups_begin_as_their_communicator},
 };
 static const struct {
   const char* name;
   void (*body)(void);
 } cases[] = {
-    {"environment", run_by_environment},    {"join_by_two_ids", join_by_two_ids},
-    {"join_by_store", join_by_store},       {"join_by_environment_and_config", join_by_environment_and_config},
-    {"refuse_wrong_ids", refuse_wrong_ids}, {"refuse_wrong_configs", refuse_wrong_configs},
-    {"refuse_nulls", refuse_nulls},         {"refuse_wrong_groups", refuse_wrong_groups},
+    {"environment", run_by_environment},
+    {"join_by_two_ids", join_by_two_ids},
+    {"join_by_store", join_by_store},
+    {"join_by_environment_and_config", join_by_environment_and_config},
+    {"refuse_wrong_ids", refuse_wrong_ids},
+    {"refuse_wrong_configs", refuse_wrong_configs},
+    {"join_by_store_that_adds", join_by_store_that_adds},
+    {"join_by_store_with_stale_keys", join_by_store_with_stale_keys},
+    {"refuse_nulls", refuse_nulls},
+    {"refuse_wrong_groups", refuse_wrong_groups},
 };
 
 int main(int argc, char** argv) {

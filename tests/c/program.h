@@ -52,6 +52,8 @@ void join_by_environment_and_config(void);
 /* joining.c */
 void join_by_two_ids(void);
 void join_by_store(void);
+void join_by_store_that_adds(void);
+void join_by_store_with_stale_keys(void);
 void refuse_wrong_ids(void);
 void refuse_wrong_configs(void);
 
@@ -67,6 +69,12 @@ void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size)
 /* works.c */
 void works_are_told_of(tutti_comm_t world, int rank, int size);
 void works_time_out(tutti_comm_t world, int rank, int size);
+
+void works_time_out_by_their_own_timeout(tutti_comm_t world, int rank, int size);
+
+/* subgroups.c */
+void groups_of_some_ranks(const char* transport);
+void groups_begin_as_their_communicator(const char* transport);
 
 /* messages.c */
 void sends_and_groups(tutti_comm_t world, int rank, int size);

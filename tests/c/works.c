@@ -71,3 +71,49 @@ void works_time_out(tutti_comm_t world, int rank, int size) {
   FAILS(tutti_work_wait_for(work, 0, &done), TUTTI_REMOTE_ERROR, "has not entered");
   SUCCEEDS(tutti_work_free(work));
 }
+
+static void expect_fails(tutti_comm_t world) {
+  tutti_result_t failure = TUTTI_SUCCESS;
+  int waited;
+  for (waited = 0; waited < 20000 && failure == TUTTI_SUCCESS; ++waited, sleep_ms(1))
+    SUCCEEDS(tutti_comm_get_async_error(world, &failure));
+  EXPECT(failure == TUTTI_REMOTE_ERROR);
+}
+
+/* The other ranks come to the first two calls late, and to the third not at all. The communicator's timeout is shorter
+   than the first two take, and longer than this test. */
+void works_time_out_by_their_own_timeout(tutti_comm_t world, int rank, int size) {
+  tutti_work_t work = NULL;
+  int ones[3] = {1, 1, 1}, out[3] = {0, 0, 0};
+  const int root = 1;
+  SUCCEEDS(tutti_barrier(world, NULL));
+  if (rank == 0) SUCCEEDS(tutti_comm_set_timeout(world, 300));
+  if (rank != 0) sleep_ms(900);
+  SUCCEEDS(tutti_start_all_reduce(&ones[0], &out[0], 1, TUTTI_INT32, TUTTI_SUM, world, NULL, &work));
+  SUCCEEDS(tutti_work_set_timeout(work, 20000));
+  SUCCEEDS(tutti_work_wait(work));
+  EXPECT(out[0] == size);
+  SUCCEEDS(tutti_work_set_timeout(work, 1)); /* it is over: nothing happens */
+  SUCCEEDS(tutti_work_wait(work));
+  SUCCEEDS(tutti_work_free(work));
+
+  if (rank != root) SUCCEEDS(tutti_comm_set_timeout(world, 20000));
+  SUCCEEDS(tutti_barrier(world, NULL));
+  if (rank == root) {
+    expect_fails(world);
+    return;
+  }
+  FAILS(tutti_work_set_timeout(NULL, 5), TUTTI_INVALID_ARGUMENT, "work is null");
+  SUCCEEDS(tutti_start_recv(&out[1], 1, TUTTI_INT32, root, 0, world, NULL, &work));
+  FAILS(tutti_work_set_timeout(work, -1), TUTTI_INVALID_ARGUMENT, "timeout is -1 ms");
+  if (rank != 0) {
+    FAILS(tutti_work_wait(work), TUTTI_REMOTE_ERROR, "rank 1 has not entered");
+    SUCCEEDS(tutti_work_free(work));
+    return;
+  }
+  SUCCEEDS(tutti_work_set_timeout(work, 300));
+  FAILS(tutti_work_wait(work), TUTTI_REMOTE_ERROR, "rank 1 has not entered transfer #1");
+  EXPECT(strstr(tutti_last_error(world), "(the timeout of this call)") != NULL);
+  EXPECT(strstr(tutti_last_error(world), "TUTTI_TIMEOUT") == NULL);
+  SUCCEEDS(tutti_work_free(work));
+}

@@ -30,7 +30,7 @@ struct Outcome {
 
 // As a communicator does.
 inline std::unique_ptr<Control> try_to_join(const Settings& settings, Store* store) {
-  const std::uint32_t number = store != nullptr ? count_join(*store, settings.rank) : 0;
+  const StoreJoin number = store != nullptr ? count_join(*store, settings.rank) : StoreJoin{};
   validate(settings);
   return join_job(settings, store, number);
 }

@@ -71,7 +71,7 @@ TEST(ControlJoin, RanksMeetWhereTheyHaveAgreedToBefore) {
         settings.secret = "not looked at " + std::to_string(r);
         Appointment appointment{place, "s3cret", r == 0 ? std::move(listener) : Socket()};
         try {
-          outcomes[static_cast<std::size_t>(r)].control = join_job(settings, nullptr, 0, {}, std::move(appointment));
+          outcomes[static_cast<std::size_t>(r)].control = join_job(settings, nullptr, {}, {}, std::move(appointment));
         } catch (const Error& error) {
           outcomes[static_cast<std::size_t>(r)].error = error;
         }
@@ -175,7 +175,7 @@ TEST(ControlJoin, AJobOfOneOpensNothing) {
   Settings alone;
   alone.rank = 0;
   alone.size = 1;
-  const auto control = join_job(alone, nullptr, 0);
+  const auto control = join_job(alone, nullptr, {});
   EXPECT_EQ(open_files(), files);
   EXPECT_LE(threads(), running);
   EXPECT_EQ(control->members().size(), 1u);

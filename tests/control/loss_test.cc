@@ -53,7 +53,7 @@ class Processes {
  private:
   static int run(const Settings& settings, const Body& body, int ready) {
     try {
-      const auto control = join_job(settings, nullptr, 0);
+      const auto control = join_job(settings, nullptr, {});
       Inbox inbox(*control);
       if (write(ready, "x", 1) != 1) return 3;
       close(ready);

@@ -55,6 +55,54 @@ TEST(ControlStore, ServesOneJoinAfterAnother) {
   }
 }
 
+// A new object for each join, as in a new process.
+class CountingHandle final : public Store {
+ public:
+  explicit CountingHandle(Store& store) : store_(store) {}
+  void set(const std::string& key, const std::string& value) override { store_.set(key, value); }
+  std::string get(const std::string& key, milliseconds timeout) override { return store_.get(key, timeout); }
+  std::optional<std::int64_t> add(const std::string& key, std::int64_t delta) override {
+    return store_.add(key, delta);
+  }
+
+ private:
+  Store& store_;
+};
+
+TEST(ControlStore, ThatAddsServesJoinsOfOtherObjects) {
+  const auto store = make_memory_store();
+  for (int round = 0; round < 4; ++round) {
+    std::deque<CountingHandle> handles;
+    std::vector<Store*> stores;
+    for (int rank = 0; rank < 3; ++rank) stores.push_back(&handles.emplace_back(*store));
+    auto settings = quick_job();
+    if (round == 1) settings[2].size = 4;  // fails, and counts
+    auto ranks = join_rank_0_last(settings, stores);
+    for (const Outcome& rank : ranks) ASSERT_EQ(rank.control != nullptr, round != 1) << rank.message();
+    if (round != 1) leave_all(ranks);
+  }
+  EXPECT_EQ(store->add("tutti/joins/2", 0), 4);
+}
+
+TEST(ControlStore, ThatDoesNotAddIsSuspectedOfOldKeys) {
+  const auto store = make_memory_store();
+  for (int round = 0; round < 2; ++round) {
+    std::deque<Handle> handles;
+    std::vector<Store*> stores;
+    for (int rank = 0; rank < 3; ++rank) stores.push_back(&handles.emplace_back(*store));
+    auto settings = quick_job();
+    for (Settings& s : settings) s.join_timeout = milliseconds(round == 0 ? 5000 : 500);
+    auto ranks = join_rank_0_last(settings, stores);
+    for (const Outcome& rank : ranks)
+      if (round == 0) {
+        ASSERT_TRUE(rank.control) << rank.message();
+      } else {
+        EXPECT_TRUE(rank.says("if it still holds the keys of an earlier join (tutti/1/...)")) << rank.message();
+      }
+    if (round == 0) leave_all(ranks);
+  }
+}
+
 TEST(ControlStore, ServesAJoinAfterOneThatFailed) {
   const auto store = make_memory_store();
   const std::vector<Store*> stores(3, store.get());

@@ -310,6 +310,41 @@ TEST_P(EveryWire, ALostRankOfASplitIsNamedAsTheCommunicatorAndTheJobCallIt) {
   ranks.kill(0);
 }
 
+// A subgroup of the ranks that are left goes on.
+TEST_P(EveryWire, RanksThatAreLeftMakeASubgroup) {
+  constexpr int kRanks = 4;
+  for (const int victim : {0, 1}) {
+    const std::uint16_t port = free_port();
+    Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+      Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+      world.barrier();
+      report('j');
+      if (r == victim) ::pause();
+      while (!world.failure()) std::this_thread::sleep_for(1ms);
+      std::vector<int> left;
+      for (int i = 0; i < kRanks; ++i)
+        if (i != victim) left.push_back(i);
+      bool right = true;
+      try {
+        Communicator rest = world.subgroup(left);
+        for (int i = 0; i < 20; ++i) {
+          std::vector<std::int64_t> values(i % 2 == 0 ? 1 : 10'000, r);
+          rest.all_reduce(std::span(values), Op::sum);
+          right = right && values.back() == 6 - victim;
+        }
+        rest.finalize();
+      } catch (const Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        right = false;
+      }
+      report(right ? 'y' : 'n');
+    });
+    for (int i = 0; i < kRanks; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+    ranks.kill(victim);
+    for (int i = 0; i < kRanks - 1; ++i) EXPECT_EQ(ranks.next_report(), 'y');
+  }
+}
+
 // The receiver has forgotten by then what it called as its first call.
 TEST_P(EveryWire, AMismatchWithACallOfLongAgoIsNotComparedWithAnotherCall) {
   const auto thrown = outcomes(3, settings_for(GetParam()), [&](Communicator& world) {

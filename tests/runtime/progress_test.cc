@@ -255,6 +255,79 @@ TEST_P(Progressing, TimeoutsOfACallAndOfACommunicator) {
     }
 }
 
+// From a timeout of an hour to a short one, in front of and behind a call that waits, and while a thread waits for it.
+TEST_P(Progressing, AStartedCallIsGivenAnotherTimeout) {
+  for (const bool in_group : {false, true}) {
+    std::promise<void> over;
+    const auto thrown = outcomes(2, settings(), [&](Communicator& world) {
+      std::int32_t in = 1, out = 0, other_out = 0;
+      world.all_reduce(&in, &out, 1, DType::int32, Op::sum);
+      if (world.rank() == 1) {
+        over.get_future().wait_for(20s);
+        return;
+      }
+      const CallOptions hour{.timeout = 1h};
+      if (in_group) group_start();
+      Work work = world.start_all_reduce(&in, &out, 1, DType::int32, Op::sum, hour);
+      Work fused = world.start_all_reduce(&in, &other_out, 1, DType::int32, Op::sum, hour);
+      if (in_group) {
+        EXPECT_THROW(work.set_timeout(100ms), Error);  // it has not begun
+        group_end();
+      }
+      std::thread waits([&] { EXPECT_THROW(work.wait(), Error); });
+      std::this_thread::sleep_for(300ms);
+      EXPECT_FALSE(world.failure());
+      const auto before = Clock::now();
+      work.set_timeout(200ms);
+      waits.join();
+      EXPECT_LT(Clock::now() - before, 10s);
+      EXPECT_EQ(world.failure()->code, ErrorCode::timeout);
+      EXPECT_NE(std::string(world.failure()->what()).find("(the timeout of this call)"), std::string::npos)
+          << world.failure()->what();
+      EXPECT_THROW(fused.wait(), Error);
+      work.set_timeout(1h);  // of a call that is over
+      over.set_value();
+    });
+    expect_none_threw({thrown[0]});
+  }
+}
+
+// What a user reads must be what the user can change.
+TEST_P(Progressing, ATimeoutIsCalledByWhatHasSetIt) {
+  enum class By { call, communicator, job, environment };
+  for (const By by : {By::call, By::communicator, By::job, By::environment}) {
+    std::promise<void> over;
+    Settings short_times = settings();
+    const bool of_job = by == By::job || by == By::environment;
+    if (of_job) short_times.timeout = 150ms;
+    if (by == By::environment) ::setenv("TUTTI_TIMEOUT", "0.15", 1);
+    const auto thrown = outcomes(2, short_times, [&](Communicator& world) {
+      std::int32_t in = 1, out = 0;
+      if (world.rank() == 1) {
+        over.get_future().wait_for(20s);
+        return;
+      }
+      // The same time as the job's is still the call's or the communicator's.
+      const std::chrono::milliseconds time = 150ms;
+      if (by == By::communicator) world.set_timeout(time);
+      std::string said;
+      try {
+        world.all_reduce(&in, &out, 1, DType::int32, Op::sum, {.timeout = by == By::call ? time : 0ms});
+      } catch (const Error& error) {
+        said = error.what();
+      }
+      const auto says = [&](const char* words) { return said.find(words) != std::string::npos; };
+      EXPECT_EQ(says("(the timeout of this call)"), by == By::call) << said;
+      EXPECT_EQ(says("(set by set_timeout())"), by == By::communicator) << said;
+      EXPECT_EQ(says("(the job's timeout; set_timeout() changes it)"), by == By::job) << said;
+      EXPECT_EQ(says("TUTTI_TIMEOUT"), by == By::environment) << said;
+      over.set_value();
+    });
+    ::unsetenv("TUTTI_TIMEOUT");
+    expect_none_threw({thrown[0]});
+  }
+}
+
 TEST_P(Progressing, ATimeoutThatIsNegativeIsRefused) {
   expect_none_threw(outcomes(1, settings(), [&](Communicator& world) {
     std::int32_t in = 1, out = 0;

@@ -54,9 +54,11 @@ def use_of(function, number, owner):
     types = [text_of(parameter.find("type")) for parameter in function.findall("param")]
     types = [] if types == ["void"] else types
     plain = owner and owner.rsplit("::", 1)[-1]
+    parameters = "".join(f", {kind} a{i}" for i, kind in enumerate(types))
+    arguments = ", ".join(f"static_cast<decltype(a{i})&&>(a{i})" for i in range(len(types)))
+    if owner and function.get("virt") == "virtual" and name != "~" + plain:  # a pointer to it would be a number
+        return f"void use{number}({owner}& object{parameters}) {{ (void)object.{owner}::{name}({arguments}); }}\n"
     if owner and name == plain:
-        parameters = "".join(f", {kind} a{i}" for i, kind in enumerate(types))
-        arguments = ", ".join(f"static_cast<decltype(a{i})&&>(a{i})" for i in range(len(types)))
         return f"void use{number}(void* at{parameters}) {{ ::new (at) {owner}({arguments}); }}\n"
     if owner and name == "~" + plain:
         return f"void use{number}({owner}& object) {{ object.{plain}::~{plain}(); }}\n"

@@ -26,7 +26,7 @@ LARGE = {
         "what users call: each collective in a blocking and an asynchronous form, of spans and of bytes; it holds "
         "one pointer",
     "include/tutti/settings.h Settings": "a value: a field for each setting of docs/reference/environment.md",
-    "include/tutti/tutti.h tutti_config": "a value: the fields of Settings that a program in C may set",
+    "include/tutti/tutti_joining.h tutti_config": "a value: the fields of Settings that a program in C may set",
     "src/control/link.h Link":
         "one connection from connecting to close(): three of the methods only say what the handshake says; the "
         "rest shares the descriptor, its deadline and what is still to be written",
