@@ -1,4 +1,4 @@
-// A communicator, as Python has it: every call is started, and gives a Work.
+// A communicator, as Python has it.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -73,7 +73,7 @@ class Communicator {
 
   // start(comm, &work) starts a call of the library.
   template <class Start>
-  std::unique_ptr<Work> start(py::object keep, Start start) {
+  tutti_work_t start(Start start) {
     Work::free_abandoned();
     tutti_work_t work = nullptr;
     tutti_result_t result = TUTTI_SUCCESS;
@@ -82,7 +82,7 @@ class Communicator {
       result = start(handle_, &work);
     }
     check(result);
-    return std::make_unique<Work>(work, std::move(keep));
+    return work;
   }
 
  private:
@@ -99,7 +99,7 @@ class Communicator {
   tutti_comm_t handle_;  // null: destroyed
 };
 
-// The calls of tutti/tutti.h that start something, as methods of `type`.
+// The calls of tutti/tutti.h, as methods of `type`: each started, and blocking.
 void bind_calls(py::class_<Communicator>& type);
 
 }  // namespace tutti_python

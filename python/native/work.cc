@@ -116,7 +116,8 @@ void Work::set_timeout(std::int64_t milliseconds) {
   check(result);
 }
 
-void Work::advance_by_itself() {
+void Work::advance_by_itself(double patience) {
+  if (patience > 0 && wait_shortly(patience)) return;
   tutti_result_t result = TUTTI_SUCCESS;
   {
     const py::gil_scoped_release release;

@@ -35,8 +35,9 @@ class Work {
   const std::optional<Failure>& failure() const { return failure_; }
   // How long the call waits for a peer from now on; 0: as long as its communicator says.
   void set_timeout(std::int64_t milliseconds);
-  // From now on a thread of the library advances the call.
-  void advance_by_itself();
+  // From now on a thread of the library advances the call; unless it is over within `patience` seconds, in which this
+  // thread does not sleep.
+  void advance_by_itself(double patience);
   // Once the call is over, a thread of the library calls tell(failure), where failure is None or a tutti.Error.
   void on_complete(py::function tell);
 

@@ -347,7 +347,7 @@ class Communicator:
 
     def start_barrier(self, *, timeout: Duration | None = None) -> Work:
         """Is over once every rank has started it."""
-        return self._started(self._native.start_barrier(0), None, timeout)
+        return self._started(self._native.start_barrier(0, None), None, timeout)
 
     def start_send(self, input: Buffer, peer: int, tag: int = 0, *, dtype: DType | None = None,
                    timeout: Duration | None = None) -> Work:

@@ -16,13 +16,16 @@ from tutti._communicator import milliseconds
 from tutti._error import Error
 from tutti._types import DType, Op
 from tutti.torch import _monitored
-from tutti.torch._tensors import combined, copied, joined, joined_room, moved, ready, room, wider
-from tutti.torch._work import OnStream, Work
+from tutti.torch._tensors import PLAIN, OPS, combined, copied, joined, joined_room, moved, ready, room, wider
+from tutti.torch._work import OVER, OnStream, Work
 
 _NO_TIME = timedelta(0)
 _Starts = list[_native.Work]
-_FLOAT32 = torch.float32
+_ALL_REDUCE = c10d.AllreduceOptions
 _SUM = dist.ReduceOp.RedOpType.SUM
+# How long a call with async_op=True is waited for, in seconds, before a thread is woken to advance it: many short ones are
+# over by then.
+_PATIENCE = 10e-6
 # Tags that never get in each other's way. Others share one of these, and must then come in the order of their sends.
 _TAGS = 64
 
@@ -171,7 +174,7 @@ class Group(dist.ProcessGroup):
     def _started(opts: Any, natives: _Starts) -> _Starts:
         if opts is None:
             for native in natives:
-                native.advance_by_itself()
+                native.advance_by_itself(_PATIENCE)
             return natives
         timeout = opts.timeout
         if timeout > _NO_TIME:
@@ -179,7 +182,7 @@ class Group(dist.ProcessGroup):
                 native.set_timeout(milliseconds(timeout))
         if opts.asyncOp:
             for native in natives:
-                native.advance_by_itself()
+                native.advance_by_itself(_PATIENCE)
         return natives
 
     def _launch_on_stream(self, opts: Any, tensors: Sequence[torch.Tensor], start: Callable[[int], _Starts],
@@ -212,6 +215,17 @@ class Group(dist.ProcessGroup):
 
     def allreduce(self, tensors: Any, opts: Any = None, timeout: timedelta | None = None, *,
                   op: Any = None) -> dist.Work:
+        # What PyTorch asks for most, as fast as Python can: one plain tensor, whose sum is waited for at once.
+        if opts.__class__ is _ALL_REDUCE and len(tensors) == 1 and not opts.asyncOp and self._together is None:
+            tensor = tensors[0]
+            kind = PLAIN.get(tensor.dtype)
+            plain = OPS.get(opts.reduceOp.op)
+            if kind is not None and plain is not None and tensor.is_cpu and tensor.is_contiguous():
+                address = tensor.data_ptr()
+                timeout = opts.timeout
+                self.native.all_reduce(address, address, tensor.numel(), kind, plain, 0,
+                                       milliseconds(timeout) if timeout > _NO_TIME else 0)
+                return OVER
         if type(opts) is not c10d.AllreduceOptions:
             opts = _options(c10d.AllreduceOptions(), opts, op, timeout)
         if isinstance(tensors, torch.Tensor):
@@ -553,7 +567,7 @@ class Group(dist.ProcessGroup):
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> dist.Work:
         opts = _options(c10d.BarrierOptions(), opts, None, timeout)
-        work = Work(self._started(opts, [self.native.start_barrier(0)]), [])
+        work = Work(self._started(opts, [self.native.start_barrier(0, None)]), [])
         if opts.device is not None and opts.device.type == "cuda":
             torch.cuda.current_stream(opts.device).synchronize()
         return work

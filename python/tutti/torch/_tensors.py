@@ -31,7 +31,7 @@ _NATIVE: dict[torch.dtype, tuple[int, int]] = {
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32}
 
 _Red = dist.ReduceOp.RedOpType
-_OPS = {
+OPS = {
     _Red.SUM: Op.SUM.value,
     _Red.PRODUCT: Op.PROD.value,
     _Red.MAX: Op.MAX.value,
@@ -41,8 +41,10 @@ _OPS = {
     _Red.BOR: Op.BOR.value,
     _Red.BXOR: Op.BXOR.value,
 }
+# Those that need no care.
+PLAIN = {dtype: native for dtype, (native, many) in _NATIVE.items() if many == 1 and dtype is not torch.bool}
 # PyTorch adds and multiplies booleans as truth values.
-_OPS_OF_BOOL = _OPS | {_Red.SUM: Op.BOR.value, _Red.MAX: Op.BOR.value, _Red.PRODUCT: Op.BAND.value,
+_OPS_OF_BOOL = OPS | {_Red.SUM: Op.BOR.value, _Red.MAX: Op.BOR.value, _Red.PRODUCT: Op.BAND.value,
                        _Red.MIN: Op.BAND.value}
 _LINEAR = (_Red.SUM, _Red.AVG, _Red.PREMUL_SUM)  # of the real and the imaginary part apart
 
@@ -62,7 +64,7 @@ def combined(dtype: torch.dtype, op: dist.ReduceOp) -> tuple[int, int, int]:
         raise TypeError(f"{kind.name} is not defined for {dtype}: complex numbers have SUM, AVG and PREMUL_SUM")
     if kind == _Red.PREMUL_SUM:
         return native[0], native[1], -1
-    return native[0], native[1], (_OPS_OF_BOOL if dtype == torch.bool else _OPS)[kind]
+    return native[0], native[1], (_OPS_OF_BOOL if dtype == torch.bool else OPS)[kind]
 
 
 def wider(dtype: torch.dtype) -> torch.dtype:

@@ -112,6 +112,9 @@ class Work(dist.Work):
 
 _finishing = threading.RLock()
 
+#: Of a call that its caller has waited for already.
+OVER = Work([], [])
+
 
 class OnStream(dist.Work):
     """A call of device memory. It is in the order of a stream; wait() has the current stream wait for it."""
