@@ -1,0 +1,16 @@
+# Links in the package of the build folder, TO, to the files of the one in the sources, FROM, to the shared library and to the
+# program. Links to what is gone are removed.
+file(GLOB_RECURSE links RELATIVE ${TO} ${TO}/*.py ${TO}/*.pyi ${TO}/py.typed)
+file(GLOB_RECURSE files RELATIVE ${FROM} ${FROM}/*.py ${FROM}/*.pyi ${FROM}/py.typed)
+list(REMOVE_ITEM links "" ${files})
+foreach(link IN LISTS links)
+  file(REMOVE ${TO}/${link})
+endforeach()
+foreach(file IN LISTS files)
+  get_filename_component(folder ${TO}/${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  file(CREATE_LINK ${FROM}/${file} ${TO}/${file} SYMBOLIC)
+endforeach()
+file(MAKE_DIRECTORY ${TO}/bin)
+file(CREATE_LINK ${PROGRAM} ${TO}/bin/tutti SYMBOLIC)
+file(CREATE_LINK ${LIBRARY} ${TO}/libtutti.so.0 SYMBOLIC)
