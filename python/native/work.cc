@@ -1,5 +1,7 @@
 #include "work.h"
 
+#include "ending.h"
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -31,7 +33,7 @@ struct Listener {
 };
 
 void tell_listener(void* user, tutti_result_t result, tutti_error_code_t code, const char* text) {
-  if (Py_IsInitialized() == 0) return;
+  if (python_ends) return;
   const py::gil_scoped_acquire lock;
   const std::unique_ptr<Listener> listener(static_cast<Listener*>(user));
   try {
@@ -50,9 +52,10 @@ py::object to_exception(const Failure& failure) {
 Work::~Work() {
   if (handle_ == nullptr) return;
   bool over = false;
-  {
+  try {
     const py::gil_scoped_release release;
     over = look(0);
+  } catch (const FailureError&) {  // as in a forked child
   }
   if (!over) abandon();
 }
@@ -62,7 +65,7 @@ bool Work::look(std::int64_t milliseconds) {
   if (handle_ == nullptr) return true;
   int done = 0;
   const tutti_result_t result = tutti_work_wait_for(handle_, milliseconds, &done);
-  if (done == 0) return false;
+  if (done == 0 && result == TUTTI_SUCCESS) return false;  // a call that has failed is over, and says so by its result
   if (result != TUTTI_SUCCESS) failure_ = last_failure();
   tutti_work_free(std::exchange(handle_, nullptr));
   return true;
@@ -158,13 +161,14 @@ void Work::free_abandoned() {
   std::vector<Abandoned> these = std::exchange(all, {});  // another thread may come while the lock is given up
   std::vector<Abandoned> left;
   for (Abandoned& work : these) {
-    int done = 0;
+    bool over = false;
     {
       const py::gil_scoped_release release;
-      tutti_work_test(work.handle, &done);
-      if (done != 0) tutti_work_free(work.handle);
+      int done = 0;
+      over = tutti_work_test(work.handle, &done) != TUTTI_SUCCESS || done != 0;
+      if (over) tutti_work_free(work.handle);
     }
-    if (done == 0) left.push_back(std::move(work));
+    if (!over) left.push_back(std::move(work));
   }
   all.insert(all.end(), std::make_move_iterator(left.begin()), std::make_move_iterator(left.end()));
 }
