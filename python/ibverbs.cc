@@ -1,5 +1,6 @@
-// libibverbs for a wheel: the functions that tutti calls, found in the system's libibverbs when they are called. A system
-// without it has no RDMA device. All of these prepare or wait; what is quick is inline in verbs.h, and needs no library.
+// libibverbs for a wheel: the functions that tutti calls, found in the system's libibverbs when they are called. A
+// system without it has no RDMA device. All of these prepare or wait; what is quick is inline in verbs.h, and needs no
+// library.
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 
@@ -47,7 +48,9 @@ const char* ibv_get_device_name(ibv_device* device) { return TUTTI_CALL(ibv_get_
 ibv_context* ibv_open_device(ibv_device* device) { return TUTTI_CALL(ibv_open_device, device); }
 int ibv_close_device(ibv_context* context) { return TUTTI_CALL(ibv_close_device, context); }
 
-int ibv_query_device(ibv_context* context, ibv_device_attr* attr) { return TUTTI_CALL(ibv_query_device, context, attr); }
+int ibv_query_device(ibv_context* context, ibv_device_attr* attr) {
+  return TUTTI_CALL(ibv_query_device, context, attr);
+}
 int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attr) {
   return TUTTI_CALL(ibv_query_port, context, port, attr);
 }
