@@ -1,6 +1,13 @@
 #include "communicator.h"
 
+#include "ending.h"
+
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace tutti_python {
@@ -19,13 +26,73 @@ std::unique_ptr<Communicator> made(Make make) {
   return handle != nullptr ? std::make_unique<Communicator>(handle) : nullptr;
 }
 
+// A join runs on a thread of its own, so that a signal, as of Ctrl-C, ends the wait for it. The join then goes on until
+// its timeout, and what it makes is let go of.
+struct Join {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false, is_wanted = true;
+  tutti_comm_t handle = nullptr;
+  tutti_result_t result = TUTTI_SUCCESS;
+  Failure failure;
+};
+
+// join(&comm) joins. It must own what it needs.
+template <class Function>
+std::unique_ptr<Communicator> joined(Function join) {
+  const auto state = std::make_shared<Join>();
+  std::thread([state, owned = std::optional<Function>(std::move(join))]() mutable {
+    tutti_comm_t handle = nullptr;
+    const tutti_result_t result = (*owned)(&handle);
+    Failure failure;
+    if (result != TUTTI_SUCCESS) failure = last_failure();
+    owned.reset();  // before Python may end
+    const std::lock_guard lock(state->mutex);
+    if (!state->is_wanted) {
+      tutti_comm_destroy(handle);
+      return;
+    }
+    state->handle = handle;
+    state->result = result;
+    state->failure = std::move(failure);
+    state->over = true;
+    state->changed.notify_all();
+  }).detach();
+  while (true) {
+    {
+      const py::gil_scoped_release release;
+      std::unique_lock lock(state->mutex);
+      if (state->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state->over; })) break;
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    py::error_already_set raised;
+    {
+      const py::gil_scoped_release release;
+      const std::lock_guard lock(state->mutex);
+      state->is_wanted = false;
+      if (state->over) tutti_comm_destroy(state->handle);
+    }
+    throw raised;
+  }
+  if (state->result != TUTTI_SUCCESS) throw FailureError(state->failure);
+  return std::make_unique<Communicator>(state->handle);
+}
+
 // A store of Python, for the time of a join. What Python raises is kept, to be raised where the join ends.
 struct PythonStore {
   py::object store;
   std::optional<py::error_already_set> raised;
 
+  // With or without the interpreter's lock.
+  static void free(PythonStore* store) {
+    if (python_ends) return;
+    const py::gil_scoped_acquire lock;
+    delete store;
+  }
+
   template <class Body>
   int guarded(Body body) {
+    if (python_ends) return 1;
     const py::gil_scoped_acquire lock;
     try {
       body();
@@ -109,8 +176,10 @@ tutti_config_t Config::for_library() const {
 }
 
 std::unique_ptr<Communicator> Communicator::from_environment(const Config& config) {
-  const tutti_config_t given = config.for_library();
-  return made([&](tutti_comm_t* comm) { return tutti_comm_init_env_config(comm, &given); });
+  return joined([config](tutti_comm_t* comm) {
+    const tutti_config_t given = config.for_library();
+    return tutti_comm_init_env_config(comm, &given);
+  });
 }
 
 std::unique_ptr<Communicator> Communicator::from_id(const std::string& id, int size, int rank, const Config& config) {
@@ -119,21 +188,25 @@ std::unique_ptr<Communicator> Communicator::from_id(const std::string& id, int s
     throw py::value_error("a unique id has " + std::to_string(sizeof place.bytes) + " bytes, not " +
                           std::to_string(id.size()));
   std::memcpy(place.bytes, id.data(), id.size());
-  const tutti_config_t given = config.for_library();
-  return made([&](tutti_comm_t* comm) { return tutti_comm_init_rank_config(comm, size, place, rank, &given); });
+  return joined([=](tutti_comm_t* comm) {
+    const tutti_config_t given = config.for_library();
+    return tutti_comm_init_rank_config(comm, size, place, rank, &given);
+  });
 }
 
 std::unique_ptr<Communicator> Communicator::from_store(const py::object& store, int size, int rank,
                                                        const Config& config) {
-  PythonStore python{store, {}};
   const bool adds = py::hasattr(store, "add");
-  const tutti_store_t callbacks{&python, set_in_store, get_from_store, adds ? add_in_store : nullptr};
-  const tutti_config_t given = config.for_library();
+  const std::shared_ptr<PythonStore> python(new PythonStore{store, {}}, PythonStore::free);
   try {
-    return made([&](tutti_comm_t* comm) { return tutti_comm_init_store(comm, size, rank, callbacks, &given); });
+    return joined([=](tutti_comm_t* comm) {
+      const tutti_store_t callbacks{python.get(), set_in_store, get_from_store, adds ? add_in_store : nullptr};
+      const tutti_config_t given = config.for_library();
+      return tutti_comm_init_store(comm, size, rank, callbacks, &given);
+    });
   } catch (const FailureError& error) {
-    if (!python.raised) throw;
-    py::raise_from(*python.raised, PyExc_RuntimeError, error.failure().text.c_str());
+    if (!python->raised) throw;
+    py::raise_from(*python->raised, PyExc_RuntimeError, error.failure().text.c_str());
     throw py::error_already_set();
   }
 }

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "communicator.h"
+#include "ending.h"
 #include "work.h"
 
 namespace tutti_python {
@@ -134,6 +135,7 @@ PYBIND11_MODULE(_native, module) {
   bind_config(module);
   bind_memory(module);
   bind_communicator(module);
+  py::module_::import("atexit").attr("register")(py::cpp_function([] { python_ends = true; }));
   module.def("unique_id", &unique_id);
   module.def("group_start", [] { check(tutti_group_start()); });
   module.def("group_end", &end_group);

@@ -118,7 +118,7 @@ class Communicator:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
-        if kind is None:
+        if kind is None and not self._native.is_destroyed:
             self.finalize()
         else:
             self.destroy()

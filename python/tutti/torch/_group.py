@@ -577,7 +577,8 @@ class Group(dist.ProcessGroup):
         names the first such rank, or all of them; the others then raise too."""
         if self._monitor is None:
             self._monitor = self._part("monitored_barrier")
-        _monitored.barrier(self._monitor, (timeout or self._timeout).total_seconds(), wait_all_ranks)
+        wait = self._timeout if timeout is None else timeout
+        _monitored.barrier(self._monitor, wait.total_seconds(), wait_all_ranks)
 
     # --- send and receive
 

@@ -1,0 +1,78 @@
+"""Runs a function on several ranks, each a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _run(function: Callable[..., Any], rank: int, size: int, environment: dict[str, str], arguments: tuple[Any, ...],
+         results: Any) -> None:
+    os.environ.update(environment)
+    try:
+        results.put((rank, True, function(rank, size, *arguments)))
+    except BaseException:
+        results.put((rank, False, traceback.format_exc()))
+        raise SystemExit(1) from None
+
+
+class Ranks:
+    """`size` processes that run function(rank, size, *arguments), with the variables of torchrun."""
+
+    def __init__(self, size: int, function: Callable[..., Any], *arguments: Any, **environment: str):
+        common = dict(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), OMP_NUM_THREADS="1",
+                      TUTTI_SECRET="of-this-test", **environment)
+        self._results = _SPAWN.Queue()
+        self.processes = []
+        for rank in range(size):
+            own = dict(common, RANK=str(rank), LOCAL_RANK=str(rank))
+            process = _SPAWN.Process(target=_run, args=(function, rank, size, own, arguments, self._results))
+            process.start()
+            self.processes.append(process)
+
+    def results(self, seconds: float = 60) -> list[Any]:
+        """What the function returned on each rank. Fails if it raised, or if a process died or is late."""
+        until = time.monotonic() + seconds
+        got: dict[int, Any] = {}
+        size = len(self.processes)
+        try:
+            while len(got) < size:
+                try:
+                    rank, good, value = self._results.get(timeout=0.5)
+                except queue.Empty:
+                    dead = [rank for rank, process in enumerate(self.processes) if rank not in got
+                            and process.exitcode is not None]
+                    if dead and self._results.empty():
+                        raise AssertionError(f"rank {dead[0]} exited with {self.processes[dead[0]].exitcode}") from None
+                    if time.monotonic() > until:
+                        raise AssertionError(f"after {seconds} s only the ranks {sorted(got)} are done") from None
+                    continue
+                if not good:
+                    raise AssertionError(f"rank {rank} raised:\n{value}")
+                got[rank] = value
+            for process in self.processes:
+                process.join(10)
+                assert process.exitcode == 0, f"a rank exited with {process.exitcode}"
+        finally:
+            for process in self.processes:
+                process.kill()
+        return [got[rank] for rank in range(size)]
+
+
+def run(size: int, function: Callable[..., Any], *arguments: Any, **environment: str) -> list[Any]:
+    """What function(rank, size, *arguments) returns on each of `size` ranks."""
+    return Ranks(size, function, *arguments, **environment).results()
