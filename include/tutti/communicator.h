@@ -335,8 +335,9 @@ class Communicator {
   /// communicator begins with the timeout of this one (set_timeout()).
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
-  /// it sends to and receives from. Over shared memory it can have 4096 channels at a time, and 32,000 in the life of
-  /// the job. A call that needs more fails with Error{system}.
+  /// it sends to and receives from. Over TCP a channel is a connection, and takes a descriptor. Over shared memory it
+  /// can have 4096 channels at a time, and at least 32,000 in the life of the job. A call that needs more fails with
+  /// Error{system}.
   TUTTI_API Communicator split(int color, int key = 0);
 
   /// A communicator of the ranks ranks[0, n) of this one, in that order. Those ranks call it, and no others. All pass

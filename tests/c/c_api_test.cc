@@ -47,6 +47,20 @@ TEST_P(CApiOverEveryWire, ALostRankIsToldWithoutACall) { expect("a_lost_rank_is_
 TEST_P(CApiOverEveryWire, AForkedChildIsRefused) { expect("a_forked_child_is_refused"); }
 TEST_P(CApiOverEveryWire, AFinalizedCommunicatorIsRefused) { expect("a_finalized_communicator_is_refused"); }
 
+TEST_P(CApiOverEveryWire, AJobHasFiftyGroups) { expect("fifty_groups"); }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space themselves
+TEST(CApi, AJobHasFiftyGroupsInEightGibibytesOfAddressSpace) {
+  expect_success(shell("ulimit -v 8388608; " C_PROGRAM " fifty_groups shm"));
+}
+
+TEST(CApi, TooLittleAddressSpaceIsSaidInWords) {
+  const Result result = shell("ulimit -v 200000; " C_PROGRAM " all_types shm");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot reserve address space (is there a limit on it? see ulimit -v)"));
+}
+#endif
+
 TEST(CApi, AProcessMayHaveTwoIdsAtATime) { expect_case("join_by_two_ids"); }
 TEST(CApi, RanksMeetThroughTheCallersStore) { expect_case("join_by_store"); }
 TEST(CApi, AStoreThatAddsServesOneJoinAfterAnother) { expect_case("join_by_store_that_adds"); }

@@ -137,6 +137,7 @@ static const struct {
     {"joins_and_calls_in_one_group", joins_and_calls_in_one_group},
     {"one_thread_splits_all_ranks", one_thread_splits_all_ranks},
     {"groups_of_some_ranks", groups_of_some_ranks},
+    {"fifty_groups", fifty_groups},
     {"groups_begin_as_their_communicator", groups_begin_as_their_communicator},
 };
 static const struct {

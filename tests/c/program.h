@@ -75,6 +75,7 @@ void works_time_out_by_their_own_timeout(tutti_comm_t world, int rank, int size)
 /* subgroups.c */
 void groups_of_some_ranks(const char* transport);
 void groups_begin_as_their_communicator(const char* transport);
+void fifty_groups(const char* transport);
 
 /* messages.c */
 void sends_and_groups(tutti_comm_t world, int rank, int size);

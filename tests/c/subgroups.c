@@ -1,4 +1,8 @@
 /* Communicators that some ranks of another one make alone: tutti_comm_create_group(). */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "program.h"
@@ -107,3 +111,64 @@ static void inherit(tutti_comm_t world, int rank, int size) {
 
 void groups_of_some_ranks(const char* transport) { run_ranks(transport, kRanks, make_groups); }
 void groups_begin_as_their_communicator(const char* transport) { run_ranks(transport, kRanks, inherit); }
+
+/* What this process takes of the system, as it grows. */
+
+static long entries_of(const char* folder) {
+  DIR* const opened = opendir(folder);
+  long count = -2;
+  if (opened == NULL) return -1;
+  while (readdir(opened) != NULL) ++count;
+  closedir(opened);
+  return count;
+}
+
+static void say_what_is_taken(const char* when, int rank) {
+  char line[200];
+  long kib = 0;
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (status != NULL && fgets(line, sizeof line, status) != NULL)
+    if (strncmp(line, "VmSize:", 7) == 0) kib = atol(line + 7);
+  if (status != NULL) fclose(status);
+  printf("rank %d: %ld MiB of address space, %ld descriptors, %ld threads %s\n", rank, kib / 1024,
+         entries_of("/proc/self/fd"), entries_of("/proc/self/task"), when);
+}
+
+static void use(tutti_comm_t part, int rank) {
+  static float values[100000];
+  int size = 0, value = rank, theirs = -1;
+  tutti_work_t work = NULL;
+  SUCCEEDS(tutti_comm_count(part, &size));
+  values[99999] = 1;
+  SUCCEEDS(tutti_all_reduce(values, values, 100000, TUTTI_FLOAT32, TUTTI_SUM, part, NULL));
+  EXPECT(values[99999] == (float)size);
+  SUCCEEDS(tutti_start_send(&value, 1, TUTTI_INT32, (rank + 1) % size, 0, part, NULL, &work));
+  SUCCEEDS(tutti_recv(&theirs, 1, TUTTI_INT32, (rank + size - 1) % size, part, NULL));
+  SUCCEEDS(tutti_work_free(work));
+  EXPECT(theirs == (rank + size - 1) % size);
+}
+
+static void make_fifty(tutti_comm_t world, int rank, int size) {
+  static const int all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  tutti_comm_t parts[50];
+  int i;
+  say_what_is_taken("once joined", rank);
+  use(world, rank);
+  say_what_is_taken("with one communicator in use", rank);
+  for (i = 0; i < 50; ++i) {
+    if (i % 2 == 0) {
+      SUCCEEDS(tutti_comm_split(world, 0, 0, &parts[i]));
+    } else {
+      SUCCEEDS(tutti_comm_create_group(world, all, size, NULL, &parts[i]));
+    }
+    use(parts[i], rank);
+  }
+  say_what_is_taken("with 51 communicators in use", rank);
+  for (i = 0; i < 50; ++i) use(parts[i], rank);
+  for (i = 0; i < 50; ++i) SUCCEEDS(tutti_comm_destroy(parts[i]));
+}
+
+void fifty_groups(const char* transport) {
+  run_ranks(transport, 2, make_fifty);
+  run_ranks(transport, 8, make_fifty);
+}

@@ -72,10 +72,10 @@ std::vector<Wrong> wrong_lines() {
   static std::byte memory[kBytes];
   const auto own = reinterpret_cast<std::uintptr_t>(memory);
   return {{"a line that ends beyond itself", LineKind::inside, 0, 0},
-          {"a ring that begins beyond its end", LineKind::ring, shm::kMaxRingBytes + 64, 64},
-          {"a ring that ends beyond its end", LineKind::ring, shm::kMaxRingBytes - 64, 128},
+          {"a ring that begins beyond its end", LineKind::ring, shm::kMinRingBytes + 64, 64},
+          {"a ring that ends beyond its end", LineKind::ring, shm::kMinRingBytes - 64, 128},
           {"a ring at the end of all addresses", LineKind::ring, kAll - 63, 128},
-          {"a ring that nobody has claimed", LineKind::ring, shm::kMaxRingBytes - 4096, 4096},
+          {"a ring that nobody has claimed", LineKind::ring, shm::kMinRingBytes - 4096, 4096},
           {"more bytes than the message has", LineKind::ring, 0, kBytes + 1},
           {"memory beyond the mapping", LineKind::lent, shm::kSlots * shm::kSlotBytes, kBytes},
           {"memory at the end of all addresses", LineKind::lent, kAll - 63, kBytes},
@@ -148,7 +148,7 @@ TEST(ShmBounds, ALineThatIsChangedWhileItIsViewedStaysAsItWas) {
   for (const auto kind : {shm::LineKind::readable, shm::LineKind::ring, shm::LineKind::inside}) {
     WrongPeer pair;
     pair.peer.transport.find(0)->segment->claim(
-        pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kMaxRingBytes);
+        pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kMinRingBytes);
     pair.write(shm::kFirstLine, shm::LineKind::ring, kLong, 0, kLong);
     std::span<const std::byte> first, then;
     ASSERT_TRUE(pair.channel->view(kTag, kLong, first));

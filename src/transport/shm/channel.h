@@ -15,9 +15,9 @@ namespace tutti::internal::shm {
 
 class Channel final : public internal::Channel {
  public:
-  // `own` and `peers`, the rank's, outlive this. ring_bytes: of the ring that it writes to, a power of two.
+  // `own` and `peers`, the rank's, outlive this. ring_bytes: of the rings of both, a power of two.
   Channel(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
-      : lines_(own, peers, communicator, rank, peer), sender_(lines_, ring_bytes), receiver_(lines_) {}
+      : lines_(own, peers, ring_bytes, communicator, rank, peer), sender_(lines_, ring_bytes), receiver_(lines_) {}
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
     sender_.send(tag, data, bytes, copier);

@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kPosts = 256;
 static_assert(kPosts >= kMaxPostedReceives);
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 1568;
-// The writer uses as much of the ring as it sees fit (ring_bytes_for).
+// All ranks of a host find the same length for all rings of a job (ring_bytes_for). A lane takes no more address space.
 inline constexpr std::size_t kMinRingBytes = 256 << 10;
 inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
@@ -119,8 +119,9 @@ struct Lane {
   alignas(64) Decline decline;
   alignas(64) Piece piece;
   Post posts[kPosts];
-  alignas(4096) std::byte ring[kMaxRingBytes];
+  alignas(4096) std::byte ring[kMaxRingBytes];  // of it there are lane_bytes()
 };
 inline constexpr std::size_t kLaneHeadBytes = offsetof(Lane, ring);  // claimed when made; the ring when first used
+inline constexpr std::size_t lane_bytes(std::size_t ring_bytes) { return kLaneHeadBytes + ring_bytes; }
 
 }  // namespace tutti::internal::shm

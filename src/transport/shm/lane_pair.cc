@@ -10,18 +10,19 @@ constexpr std::size_t kPageBytes = 4096;
 
 }  // namespace
 
-LanePair::LanePair(Segment& own, Peers& peers, std::uint64_t communicator, int rank, int peer)
+LanePair::LanePair(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
     : own_(own),
       peers_(peers),
+      ring_bytes_(ring_bytes),
       communicator_(communicator),
       rank_(rank),
       peer_(peer),
-      in_offset_(own.add_lane(communicator, peer, sizeof(Lane), kLaneHeadBytes)),
+      in_offset_(own.add_lane(communicator, peer, lane_bytes(ring_bytes), kLaneHeadBytes)),
       in_(reinterpret_cast<Lane*>(own.at(in_offset_))) {
   in_->ack.store(kFirstLine, std::memory_order_relaxed);  // the peer writes there once it has consumed lines of mine
 }
 
-LanePair::~LanePair() { own_.remove_lane(communicator_, peer_, sizeof(Lane)); }
+LanePair::~LanePair() { own_.remove_lane(communicator_, peer_, lane_bytes(ring_bytes_)); }
 
 bool LanePair::find_peer() {
   if (who_ == nullptr) who_ = peers_.find(peer_);
@@ -29,8 +30,9 @@ bool LanePair::find_peer() {
   theirs_ = who_->segment.get();
   out_offset_ = theirs_->find_lane(communicator_, rank_);
   if (out_offset_ == 0) return false;
-  const bool fits = out_offset_ % kPageBytes == 0 && out_offset_ % kSlotBytes + sizeof(Lane) <= kSlotBytes &&
-                    out_offset_ + sizeof(Lane) <= kSymmetricOffset;
+  const std::size_t bytes = lane_bytes(ring_bytes_);
+  const bool fits = out_offset_ % kPageBytes == 0 && out_offset_ % kSlotBytes + bytes <= kSlotBytes &&
+                    out_offset_ + bytes <= kSymmetricOffset;
   std::byte* const lane = fits ? theirs_->at(out_offset_, kLaneHeadBytes) : nullptr;
   if (lane == nullptr) throw_makes_no_sense("it has its lane outside of its memory");
   out_ = reinterpret_cast<Lane*>(lane);

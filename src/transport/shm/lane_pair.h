@@ -15,8 +15,8 @@ namespace tutti::internal::shm {
 
 class LanePair {
  public:
-  // Makes the lane that the peer writes to. `own` and `peers` outlive this.
-  LanePair(Segment& own, Peers& peers, std::uint64_t communicator, int rank, int peer);
+  // Makes the lane that the peer writes to. `own` and `peers` outlive this. ring_bytes: of both lanes' rings.
+  LanePair(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer);
   ~LanePair();
   LanePair(const LanePair&) = delete;
   LanePair& operator=(const LanePair&) = delete;
@@ -39,7 +39,7 @@ class LanePair {
 
   // Whether [at, at + bytes) of the ring that the peer writes to is backed with memory.
   bool in_ring_has(std::uint64_t at, std::uint64_t bytes) const {
-    return at <= kMaxRingBytes && bytes <= kMaxRingBytes - at && own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
+    return at <= ring_bytes_ && bytes <= ring_bytes_ - at && own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
   }
   void claim_out_ring(std::size_t bytes) const { theirs_->claim(out_offset_ + kLaneHeadBytes, bytes); }
 
@@ -64,6 +64,7 @@ class LanePair {
 
   Segment& own_;
   Peers& peers_;
+  const std::size_t ring_bytes_;
   const std::uint64_t communicator_;
   const int rank_, peer_;
   std::uint64_t in_offset_, out_offset_ = 0;

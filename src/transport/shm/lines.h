@@ -15,8 +15,8 @@ namespace tutti::internal::shm {
 // What a channel's sender and receiver share.
 class Lines {
  public:
-  Lines(Segment& own, Peers& peers, std::uint64_t communicator, int rank, int peer)
-      : lanes_(own, peers, communicator, rank, peer) {}
+  Lines(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
+      : lanes_(own, peers, ring_bytes, communicator, rank, peer) {}
 
   LanePair& lanes() { return lanes_; }
   const LanePair& lanes() const { return lanes_; }
