@@ -55,7 +55,7 @@ def _make(options: dist.distributed_c10d._DistributedBackendOptions, backend_opt
     ranks = list(options.global_ranks_in_group)
     native = None
     if ranks:
-        native = _part_of_world(ranks, options.group_id)
+        native = _part_of_world(ranks)
     if native is None:
         native = _native.Communicator.from_store(
             _TorchStore(options.store), options.group_size, options.group_rank,
@@ -65,9 +65,11 @@ def _make(options: dist.distributed_c10d._DistributedBackendOptions, backend_opt
     return Group(native, options.store, options.timeout)
 
 
-def _part_of_world(ranks: list[int], name: str) -> _native.Communicator | None:
-    """A communicator of these ranks of the default group, which only they make, if that is of this backend."""
+def _part_of_world(ranks: list[int]) -> _native.Communicator | None:
+    """A communicator of these ranks of the default group, which only they make, if that is of this backend.
+
+    Not by PyTorch's name of the group: that counts groups of which other members may know nothing."""
     world = dist.GroupMember.WORLD
     if not isinstance(world, Group) or world.native.is_destroyed or world.native.failure() is not None:
         return None
-    return world.native.subgroup(ranks, name)
+    return world.native.subgroup(ranks, "new_group")
