@@ -1,0 +1,135 @@
+"""DistributedDataParallel over the backend "tutti": the same bits, and what happens when a process dies."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ranks import Ranks, free_port, run
+
+torch = pytest.importorskip("torch")
+import torch.distributed as dist  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "ddp.py"
+
+
+def example(processes: int, *arguments: str, launcher: tuple[str, ...] = (), **environment: str) -> str:
+    """What examples/ddp.py says, started by torchrun."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--master_port",
+               str(free_port()), *launcher, str(EXAMPLE), "--steps", "40", *arguments]
+    done = subprocess.run(command, env=dict(os.environ, OMP_NUM_THREADS="1", **environment), capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def weights(said: str) -> str:
+    found = re.search(r"weights (\w{16})", said)
+    assert found, said
+    return found[1]
+
+
+def test_weights_depend_on_neither_buckets_nor_transports():
+    first = weights(example(3))
+    assert weights(example(3, "--bucket-cap-mb", "0.001")) == first
+    assert weights(example(3, TUTTI_TRANSPORT="tcp")) == first
+    assert weights(example(3, "--bucket-cap-mb", "0.01", launcher=("--rdzv_backend", "c10d", "--rdzv_endpoint",
+                                                                   f"127.0.0.1:{free_port()}"))) == first
+
+
+def test_the_example_runs_over_gloo_unchanged():
+    assert "over gloo" in example(2, "--backend", "gloo")
+
+
+def test_leaves_make_weights_that_do_not_depend_on_the_number_of_processes():
+    hashes = {weights(example(n, "--leaves", "8", "--bucket-cap-mb", cap))
+              for n, cap in ((1, "25"), (2, "0.001"), (4, "25"), (8, "0.001"))}
+    assert len(hashes) == 1
+
+
+def leaves_of_halves(rank, size):
+    """Gradients of 16 bits: the library accumulates them in 32, and so must a rank its own."""
+    import tutti.torch
+
+    dist.init_process_group("tutti")
+    torch.manual_seed(1)
+    model = torch.nn.Linear(64, 3, dtype=torch.bfloat16)
+    parallel = DistributedDataParallel(model)
+    hook = tutti.torch.leaves(4)
+    parallel.register_comm_hook(None, hook)
+    assert list(hook.mine) == list(range(rank * 4 // size, (rank + 1) * 4 // size))
+    draw = torch.Generator().manual_seed(3)
+    x = torch.randn(4, 8, 64, generator=draw).to(torch.bfloat16)
+    for leaf in hook.mine:
+        parallel(x[leaf]).square().mean().backward()
+    with pytest.raises(ValueError, match="power of two times the number of ranks"):
+        tutti.torch.leaves(3 * size)
+    dist.destroy_process_group()
+    return [parameter.grad.view(torch.int16).tolist() for parameter in model.parameters()]
+
+
+def test_leaves_of_16_bit_gradients():
+    assert run(1, leaves_of_halves) == run(2, leaves_of_halves)[:1] == run(4, leaves_of_halves)[:1]
+
+
+def leaves_over_gloo(rank, size):
+    import tutti.torch
+
+    dist.init_process_group("gloo")
+    with pytest.raises(ValueError, match='backend "tutti"'):
+        tutti.torch.leaves(4)
+    dist.destroy_process_group()
+
+
+def test_leaves_need_the_backend():
+    run(1, leaves_over_gloo)
+
+
+def trains_until_a_rank_dies(rank, size):
+    dist.init_process_group("tutti")
+    parallel = DistributedDataParallel(torch.nn.Linear(8, 1))
+    if rank == 1:
+        for _ in range(5):
+            parallel(torch.ones(4, 8)).sum().backward()
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        while True:
+            parallel(torch.ones(4, 8)).sum().backward()
+            last = time.time()
+    except RuntimeError as error:
+        return time.time() - last, str(error)
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_a_rank_that_is_killed_is_named_on_all_others(transport):
+    ranks = Ranks(3, trains_until_a_rank_dies, TUTTI_TRANSPORT=transport)
+    said = [ranks._results.get(timeout=60) for _ in range(2)]
+    for process in ranks.processes:
+        process.join(30)
+    assert sorted(rank for rank, _, _ in said) == [0, 2]
+    for _, good, (took, text) in said:
+        assert good and "rank 1" in text and took < 1, said
+
+
+def test_torchrun_starts_a_job_again_from_its_checkpoint(tmp_path):
+    checkpoint = tmp_path / "weights.pt"
+    whole = weights(example(2, "--steps", "200"))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()),
+               "--max-restarts", "3", str(EXAMPLE), "--steps", "200", "--step-ms", "10", "--checkpoint", str(checkpoint)]
+    job = subprocess.Popen(command, env=dict(os.environ, OMP_NUM_THREADS="1"), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not checkpoint.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    workers = subprocess.run(["pgrep", "-P", str(job.pid), "-f", "ddp.py"], capture_output=True, text=True).stdout.split()
+    assert len(workers) == 2
+    os.kill(int(workers[1]), signal.SIGKILL)
+    said, errors = job.communicate(timeout=120)
+    assert job.returncode == 0, said + errors
+    assert re.search(r"goes on from step (50|100|150)", said), said
+    assert weights(said) == whole  # as if nothing had happened
