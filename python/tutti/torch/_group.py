@@ -82,7 +82,7 @@ class Group(dist.ProcessGroup):
         self._together: list[Work] | None = None  # since _start_coalescing()
         self._of_tags: dict[int, _native.Communicator] = {}
         self._parts: list[_native.Communicator] = []
-        self._splits = 0
+        self._calls = 0  # collective ones
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
         self._monitor: _native.Communicator | None = None
         kind = dist.ProcessGroup.BackendType.CUSTOM
@@ -98,6 +98,9 @@ class Group(dist.ProcessGroup):
 
     def name(self) -> str:
         return "tutti"
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._calls
 
     def get_group_store(self) -> dist.Store:
         return self._store
@@ -141,10 +144,9 @@ class Group(dist.ProcessGroup):
                     group_name: str | None = None, group_desc: str | None = None,
                     device_types: list[torch.device] | None = None) -> Group | None:
         """A group of these ranks of this one. Ranks that are not in the list get None, and need not call it."""
-        self._splits += 1
         if self._rank not in new_ranks:
             return None
-        native = self.native.subgroup(list(new_ranks), group_name or f"split {self._splits}")
+        native = self.native.subgroup(list(new_ranks), "split")
         wait = timeout or self._timeout
         native.set_timeout(milliseconds(wait))
         part = Group(native, self._store, wait)
@@ -161,10 +163,13 @@ class Group(dist.ProcessGroup):
         for tensor in tensors:
             if tensor.is_cuda:
                 return self._launch_on_stream(opts, tensors, start, result, finish, source)
-        return self._collected(Work(self._started(opts, start(0)), result, finish, source))
+        return self._collected(Work(self._started(opts, start(0)), result, finish, source), opts)
 
-    def _collected(self, work: dist.Work) -> dist.Work | None:
+    def _collected(self, work: Work | OnStream, opts: Any) -> dist.Work | None:
         """Between _start_coalescing() and _end_coalescing() PyTorch waits for no single call: it gets none."""
+        if opts is not None:
+            self._calls += 1
+            work._number = self._calls
         if self._together is None:
             return work
         self._together.append(work)
@@ -200,7 +205,7 @@ class Group(dist.ProcessGroup):
         if finish is not None:
             with torch.cuda.stream(stream):
                 finish()
-        return self._collected(OnStream(natives, result, stream, source))
+        return self._collected(OnStream(natives, result, stream, source), opts)
 
     def _operator(self, op: dist.ReduceOp, dtype: torch.dtype) -> tuple[int, int, int]:
         """The library's type, how many elements of it are one of these, and the operator."""
@@ -221,6 +226,7 @@ class Group(dist.ProcessGroup):
             kind = PLAIN.get(tensor.dtype)
             plain = OPS.get(opts.reduceOp.op)
             if kind is not None and plain is not None and tensor.is_cpu and tensor.is_contiguous():
+                self._calls += 1
                 address = tensor.data_ptr()
                 timeout = opts.timeout
                 self.native.all_reduce(address, address, tensor.numel(), kind, plain, 0,
@@ -522,11 +528,12 @@ class Group(dist.ProcessGroup):
                           timeout: timedelta | None = None) -> dist.Work:
         opts = _options(c10d.AllToAllOptions(), opts, None, timeout)
         _of_one_type("all_to_all_single", [output, input])
+        if not input.is_contiguous() or not output.is_contiguous():  # as the other backends have it
+            raise ValueError("all_to_all_single: Tensors must be contiguous")
         kind, many = moved(input.dtype)
-        source, target = ready(input), room(output)
         sent = self._splits_of("input", input, input_split_sizes, many)
         received = self._splits_of("output", output, output_split_sizes, many)
-        return self._all_to_all(opts, source, sent, target, received, kind, [output], copied([(output, target)]))
+        return self._all_to_all(opts, input, sent, output, received, kind, [output], None)
 
     alltoall_base = all_to_all_single
 
@@ -567,7 +574,7 @@ class Group(dist.ProcessGroup):
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> dist.Work:
         opts = _options(c10d.BarrierOptions(), opts, None, timeout)
-        work = Work(self._started(opts, [self.native.start_barrier(0, None)]), [])
+        work = self._launch(opts, [], lambda stream: [self.native.start_barrier(0, None)], [])
         if opts.device is not None and opts.device.type == "cuda":
             torch.cuda.current_stream(opts.device).synchronize()
         return work

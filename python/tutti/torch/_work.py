@@ -32,6 +32,7 @@ class Work(dist.Work):
         self._result = result
         self._finish = finish
         self._source = source
+        self._number = 0  # of the group's collective calls; 0: it is none
         self._future: torch.futures.Future[Any] | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -69,6 +70,9 @@ class Work(dist.Work):
         return self._source
 
     _source_rank = source_rank
+
+    def _get_sequence_number(self) -> int:
+        return self._number
 
     def synchronize(self) -> None:
         self.wait()
@@ -125,6 +129,7 @@ class OnStream(dist.Work):
         self._natives = natives  # with their buffers, which must live until then
         self._result = result
         self._source = source
+        self._number = 0  # of the group's collective calls; 0: it is none
         self._device = stream.device
         self._over = torch.cuda.Event()
         self._over.record(stream)
@@ -155,6 +160,9 @@ class OnStream(dist.Work):
         return self._source
 
     _source_rank = source_rank
+
+    def _get_sequence_number(self) -> int:
+        return self._number
 
     def get_future(self) -> torch.futures.Future[Any]:
         """Holds the outputs at once; who uses them does so on a stream that waits for the call."""
