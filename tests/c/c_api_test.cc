@@ -47,6 +47,7 @@ TEST_P(CApiOverEveryWire, ALostRankIsToldWithoutACall) { expect("a_lost_rank_is_
 TEST_P(CApiOverEveryWire, AForkedChildIsRefused) { expect("a_forked_child_is_refused"); }
 TEST_P(CApiOverEveryWire, AFinalizedCommunicatorIsRefused) { expect("a_finalized_communicator_is_refused"); }
 
+TEST_P(CApiOverEveryWire, LeavingWaitsForNobodyWhoIsLate) { expect("leaving_waits_for_nobody"); }
 TEST_P(CApiOverEveryWire, AJobHasFiftyGroups) { expect("fifty_groups"); }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space themselves

@@ -177,7 +177,11 @@ static void call_in_child(void* handles) {
   IS_REFUSED(tutti_start_barrier(world, NULL, &work));
   IS_REFUSED(tutti_work_test(of->work, &number));
   IS_REFUSED(tutti_work_wait(of->work));
+  IS_REFUSED(tutti_work_set_timeout(of->work, 1000));
+  IS_REFUSED(tutti_comm_set_timeout(world, 1000));
   IS_REFUSED(tutti_comm_split(world, 0, 0, &part));
+  SUCCEEDS(tutti_comm_rank(world, &number));
+  IS_REFUSED(tutti_comm_create_group(world, &number, 1, NULL, &part));
   IS_REFUSED(tutti_memory_allocate(world, 100, &memory));
   IS_REFUSED(tutti_comm_register(world, in, sizeof in, &registration));
   IS_REFUSED(tutti_comm_abort(world, NULL));

@@ -93,18 +93,29 @@ static int add_to_file(void* user, const char* key, int64_t delta, int64_t* sum)
   return failed | (rmdir(lock) != 0);
 }
 
+tutti_store_t store_in(char* folder, int adds) {
+  tutti_store_t store;
+  store.user = folder;
+  store.set = set_file;
+  store.get = get_file;
+  store.add = adds ? add_to_file : NULL;
+  return store;
+}
+
+void remove_folder(const char* folder) {
+  char command[100];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  EXPECT(system(command) == 0);
+}
+
 static char folder[] = "/tmp/tutti-c-test-XXXXXX";
 
 static void join_through_folder(void* rank) {
   const int self = *(int*)rank;
-  tutti_store_t store;
+  tutti_store_t store = store_in(folder, 0);
   tutti_comm_t world = NULL;
   double value = self + 1;
   const tutti_config_t config = config_for(NULL);
-  store.user = folder;
-  store.set = set_file;
-  store.get = get_file;
-  store.add = NULL;
   SUCCEEDS(tutti_comm_init_store(&world, 2, self, store, &config));
   SUCCEEDS(tutti_all_reduce(&value, &value, 1, TUTTI_FLOAT64, TUTTI_SUM, world, NULL));
   EXPECT(value == 3);
@@ -113,7 +124,6 @@ static void join_through_folder(void* rank) {
 
 void join_by_store(void) {
   int zero = 0, one = 1;
-  char command[100];
   pid_t other;
   tutti_store_t store = {NULL, NULL, NULL, NULL};
   tutti_comm_t world;
@@ -129,21 +139,16 @@ void join_by_store(void) {
   config.join_timeout_ms = 50;
   FAILS(tutti_comm_init_store(&world, 2, 0, store, &config), TUTTI_SYSTEM_ERROR, "has failed to set tutti/1/address");
   FAILS(tutti_comm_init_store(&world, 2, 1, store, &config), TUTTI_SYSTEM_ERROR, "has failed to set tutti/1/host/1");
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  EXPECT(system(command) == 0);
+  remove_folder(folder);
 }
 
 /* One join after the other, also in other processes, through one store that can add. */
 
 static void join_several_times(void* rank) {
   const int self = *(int*)rank;
-  tutti_store_t store;
+  tutti_store_t store = store_in(folder, 1);
   tutti_config_t config = config_for(NULL);
   int round;
-  store.user = folder;
-  store.set = set_file;
-  store.get = get_file;
-  store.add = add_to_file;
   for (round = 0; round < 3; ++round) {
     tutti_comm_t world = NULL;
     int value = self + 1;
@@ -165,13 +170,9 @@ static void join_several_times(void* rank) {
 
 /* A rank alone: the other one has not begun its third join. */
 static void join_once_more(void* rank) {
-  tutti_store_t store;
+  tutti_store_t store = store_in(folder, 1);
   tutti_comm_t world = NULL;
   tutti_config_t config = config_for(NULL);
-  store.user = folder;
-  store.set = set_file;
-  store.get = get_file;
-  store.add = add_to_file;
   config.join_timeout_ms = 100;
   FAILS(tutti_comm_init_store(&world, 2, *(int*)rank, store, &config), TUTTI_REMOTE_ERROR, "join 7 of rank 1");
   store.user = "/no/such/folder";
@@ -181,7 +182,6 @@ static void join_once_more(void* rank) {
 
 void join_by_store_that_adds(void) {
   int zero = 0, one = 1, round;
-  char command[100];
   EXPECT(mkdtemp(folder) != NULL);
   for (round = 0; round < 2; ++round) {
     const pid_t other = start_child(join_several_times, &one);
@@ -189,19 +189,14 @@ void join_by_store_that_adds(void) {
     wait_for(other);
   }
   in_child(join_once_more, &one);
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  EXPECT(system(command) == 0);
+  remove_folder(folder);
 }
 
 /* Without add, rank 1 finds in the store where rank 0 of an earlier job has listened. */
 static void join_by_stale_keys(void* rank) {
-  tutti_store_t store;
+  tutti_store_t store = store_in(folder, 0);
   tutti_comm_t world = NULL;
   tutti_config_t config = config_for(NULL);
-  store.user = folder;
-  store.set = set_file;
-  store.get = get_file;
-  store.add = NULL;
   config.join_timeout_ms = 300;
   FAILS(tutti_comm_init_store(&world, 2, *(int*)rank, store, &config), TUTTI_REMOTE_ERROR,
         "it still holds the keys of an earlier join (tutti/1/...)");
@@ -209,7 +204,6 @@ static void join_by_stale_keys(void* rank) {
 
 void join_by_store_with_stale_keys(void) {
   int zero = 0, one = 1;
-  char command[100];
   pid_t other;
   EXPECT(mkdtemp(folder) != NULL);
   other = start_child(join_through_folder, &one);
@@ -217,8 +211,7 @@ void join_by_store_with_stale_keys(void) {
   wait_for(other);
   in_child(join_by_stale_keys, &one);
   in_child(join_by_stale_keys, &zero);
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  EXPECT(system(command) == 0);
+  remove_folder(folder);
 }
 
 /* --- ids that are none, or are used up */

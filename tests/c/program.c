@@ -32,6 +32,12 @@ void sleep_ms(int milliseconds) {
   nanosleep(&time, NULL);
 }
 
+int64_t now_ms(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
 tutti_config_t config_for(const char* transport) {
   tutti_config_t config = TUTTI_CONFIG_INITIALIZER;
   config.transport = transport;
@@ -138,6 +144,7 @@ static const struct {
     {"one_thread_splits_all_ranks", one_thread_splits_all_ranks},
     {"groups_of_some_ranks", groups_of_some_ranks},
     {"fifty_groups", fifty_groups},
+    {"leaving_waits_for_nobody", leaving_waits_for_nobody},
     {"groups_begin_as_their_communicator", groups_begin_as_their_communicator},
 };
 static const struct {

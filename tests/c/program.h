@@ -35,6 +35,11 @@ void in_child(void (*body)(void* argument), void* argument);
 void end_child(void);
 
 void sleep_ms(int milliseconds);
+int64_t now_ms(void);
+
+/* joining.c: a store of files of a folder. */
+tutti_store_t store_in(char* folder, int adds);
+void remove_folder(const char* folder);
 
 /* collectives.c */
 void all_collectives(tutti_comm_t world, int rank, int size);
@@ -65,6 +70,9 @@ void an_abort_reaches_all(tutti_comm_t world, int rank, int size);
 void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size);
 void a_forked_child_is_refused(tutti_comm_t world, int rank, int size);
 void a_finalized_communicator_is_refused(tutti_comm_t world, int rank, int size);
+
+/* leaving.c */
+void leaving_waits_for_nobody(const char* transport);
 
 /* works.c */
 void works_are_told_of(tutti_comm_t world, int rank, int size);

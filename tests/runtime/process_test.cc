@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "net/free_port.h"
@@ -82,12 +83,13 @@ bool answers(const Communicator& world, int rank, int size) {
 // What a forked child does, and the exit status that says that it went as it should.
 int in_child(Communicator& world, Work& started, Work& ended, Memory& memory, Communicator& part) {
   std::int32_t value = 1;
-  const bool refused = refuses_all_collectives(world) && is_refused([&] { started.wait(); }) &&
-                       is_refused([&] { started.test(); }) && is_refused([&] { ended.wait(); }) &&
-                       is_refused([&] { world.split(0); }) && is_refused([&] { world.allocate(100); }) &&
-                       is_refused([&] { world.abort("child"); }) && is_refused([&] { world.failure(); }) &&
-                       is_refused([&] { world.register_memory(&value, sizeof value); }) &&
-                       is_refused([&] { part.finalize(); });
+  const bool refused =
+      refuses_all_collectives(world) && is_refused([&] { started.wait(); }) && is_refused([&] { started.test(); }) &&
+      is_refused([&] { ended.wait(); }) && is_refused([&] { started.set_timeout(std::chrono::seconds(1)); }) &&
+      is_refused([&] { world.split(0); }) && is_refused([&] { world.allocate(100); }) &&
+      is_refused([&] { world.subgroup(std::vector<int>{world.rank()}); }) &&
+      is_refused([&] { world.abort("child"); }) && is_refused([&] { world.failure(); }) &&
+      is_refused([&] { world.register_memory(&value, sizeof value); }) && is_refused([&] { part.finalize(); });
   const bool shared = memory.as<std::int32_t>()[0] == 7;
   // All of it is destroyed here, as at the end of a program.
   destroy(world);
@@ -130,6 +132,55 @@ TEST_P(Process, AForkedChildIsRefusedAndDisturbsNobody) {
   });
   for (int r = 0; r < kRanks; ++r) EXPECT_EQ(ranks.next_report(), 'y');
   for (int r = 0; r < kRanks; ++r) EXPECT_EQ(ranks.status_of(r), 0);
+}
+
+// A child ends in each way that there is, while the parent has a call under way that moves data.
+TEST_P(Process, AChildMayEndInAnyWayDuringACallOfItsParent) {
+  constexpr int kRanks = 2;
+  constexpr std::size_t kCount = 2'000'000;
+  for (const Progress progress : {Progress::caller, Progress::thread}) {
+    const std::uint16_t port = free_port();
+    Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+      Settings settings = meeting_at(port, GetParam(), r, kRanks);
+      settings.progress = progress;
+      static std::optional<Communicator> world, part;  // which exit() destroys
+      world.emplace(Communicator::join(settings));
+      part.emplace(world->subgroup(std::vector<int>{1, 0}));
+      bool right = true;
+      for (const std::string way : {"exit", "quick_exit", "_exit", "destroy", "finalize", "call", "signal"}) {
+        std::vector<std::int32_t> values(kCount, r + 1), others(kCount, r + 1);
+        Work work = world->start_all_reduce(values.data(), values.data(), kCount, DType::int32, Op::sum);
+        Work other = part->start_all_reduce(others.data(), others.data(), kCount, DType::int32, Op::sum);
+        const pid_t child = fork();
+        if (child == 0) {
+          is_forked_child = true;
+          bool refused = true;
+          if (way == "call") refused = is_refused([&] { other.wait(); }) && is_refused([&] { world->barrier(); });
+          if (way == "finalize") refused = is_refused([&] { part->finalize(); });
+          if (way == "destroy") {
+            part.reset();
+            world.reset();
+          }
+          if (way == "quick_exit") std::quick_exit(0);
+          if (way == "_exit") ::_exit(0);
+          if (way == "signal") ::kill(::getpid(), SIGKILL);
+          std::exit(refused ? 0 : 1);
+        }
+        int status = -1;
+        right = ::waitpid(child, &status, 0) == child && status == (way == "signal" ? SIGKILL : 0) && right;
+        if (!right) std::fprintf(stderr, "%s: status %d\n", way.c_str(), status);
+        work.wait();
+        other.wait();
+        right = right && std::count(values.begin(), values.end(), 3) == kCount && values == others;
+        right = right && sums_are_right(*world, 10) && sums_are_right(*part, 10);
+      }
+      report(right ? 'y' : 'n');
+      part.reset();
+      world->finalize();
+    });
+    for (int r = 0; r < kRanks; ++r) EXPECT_EQ(ranks.next_report(), 'y');
+    for (int r = 0; r < kRanks; ++r) EXPECT_EQ(ranks.status_of(r), 0);
+  }
 }
 
 // Threads of the parent may hold any lock at the moment of the fork.
