@@ -1,8 +1,6 @@
 // The calls of tutti/tutti.h. Buffers are addresses: the Python above knows where they are.
 #include <pybind11/stl.h>
 
-#include <string>
-
 #include "communicator.h"
 
 namespace tutti_python {
@@ -34,188 +32,164 @@ void* out(Address address) { return reinterpret_cast<void*>(address); }
 const std::size_t* data(const std::optional<Counts>& counts) { return counts ? counts->data() : nullptr; }
 
 template <class How>
-auto all_reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
-                                 Address stream, typename How::More more) {
+auto all_reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op, Address stream,
+                typename How::More more) {
   return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_reduce(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
-                             int root, Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                             int root, Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce(in(send), out(recv), count, dtype, op, root, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto broadcast(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
-                                Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> broadcast(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
+                                Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_broadcast(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto reduce_scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
-                                     Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> reduce_scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                                     Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce_scatter(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto reduce_scatter_v(Communicator& to, Address send, const Counts& counts,
+std::unique_ptr<Work> reduce_scatter_v(Communicator& to, Address send, const Counts& counts,
                                        const std::optional<Counts>& displacements, Address recv, int dtype, int op,
-                                       Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+                                       Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce_scatter_v(in(send), counts.data(), data(displacements), out(recv), dtype, op, comm,
                                         out(stream), work);
   });
 }
 
-template <class How>
-auto all_gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
-                                 Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> all_gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
+                                 Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_gather(in(send), out(recv), count, dtype, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto all_gather_v(Communicator& to, Address send, Address recv, const Counts& counts,
+std::unique_ptr<Work> all_gather_v(Communicator& to, Address send, Address recv, const Counts& counts,
                                    const std::optional<Counts>& displacements, int dtype, Address stream,
-                                   typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+                                   py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_gather_v(in(send), out(recv), counts.data(), data(displacements), dtype, comm, out(stream),
                                     work);
   });
 }
 
-template <class How>
-auto gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
-                             Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
+                             Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_gather(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto gather_v(Communicator& to, Address send, std::size_t count, Address recv,
+std::unique_ptr<Work> gather_v(Communicator& to, Address send, std::size_t count, Address recv,
                                const std::optional<Counts>& counts, const std::optional<Counts>& displacements,
-                               int dtype, int root, Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+                               int dtype, int root, Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_gather_v(in(send), count, out(recv), data(counts), data(displacements), dtype, root, comm,
                                 out(stream), work);
   });
 }
 
-template <class How>
-auto scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
-                              Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
+                              Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scatter(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto scatter_v(Communicator& to, Address send, const std::optional<Counts>& counts,
+std::unique_ptr<Work> scatter_v(Communicator& to, Address send, const std::optional<Counts>& counts,
                                 const std::optional<Counts>& displacements, Address recv, std::size_t count, int dtype,
-                                int root, Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+                                int root, Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scatter_v(in(send), data(counts), data(displacements), out(recv), count, dtype, root, comm,
                                  out(stream), work);
   });
 }
 
-template <class How>
-auto scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
-                           Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                           Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scan(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto exclusive_scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
-                                     Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> exclusive_scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                                     Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_exclusive_scan(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto all_to_all(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
-                                 Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> all_to_all(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
+                                 Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_to_all(in(send), out(recv), count, dtype, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto all_to_all_v(Communicator& to, Address send, const Counts& send_counts,
+std::unique_ptr<Work> all_to_all_v(Communicator& to, Address send, const Counts& send_counts,
                                    const std::optional<Counts>& send_displacements, Address recv,
                                    const Counts& recv_counts, const std::optional<Counts>& recv_displacements,
-                                   int dtype, Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+                                   int dtype, Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_to_all_v(in(send), send_counts.data(), data(send_displacements), out(recv),
                                     recv_counts.data(), data(recv_displacements), dtype, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto barrier(Communicator& to, Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> barrier(Communicator& to, Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_barrier(comm, out(stream), work);
   });
 }
 
-template <class How>
-auto send(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
-                           Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> send(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
+                           Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_send(in(data), count, dtype, peer, tag, comm, out(stream), work);
   });
 }
 
-template <class How>
-auto receive(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
-                              Address stream, typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+std::unique_ptr<Work> receive(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
+                              Address stream, py::object keep) {
+  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_recv(out(data), count, dtype, peer, tag, comm, out(stream), work);
   });
-}
-
-// `prefix` of the names: "start_", or nothing.
-template <class How>
-void bind(py::class_<Communicator>& type, const std::string& prefix) {
-  const auto def = [&](const char* name, auto function) { type.def((prefix + name).c_str(), function); };
-  def("all_reduce", &all_reduce<How>);
-  def("reduce", &reduce<How>);
-  def("broadcast", &broadcast<How>);
-  def("reduce_scatter", &reduce_scatter<How>);
-  def("reduce_scatter_v", &reduce_scatter_v<How>);
-  def("all_gather", &all_gather<How>);
-  def("all_gather_v", &all_gather_v<How>);
-  def("gather", &gather<How>);
-  def("gather_v", &gather_v<How>);
-  def("scatter", &scatter<How>);
-  def("scatter_v", &scatter_v<How>);
-  def("scan", &scan<How>);
-  def("exclusive_scan", &exclusive_scan<How>);
-  def("all_to_all", &all_to_all<How>);
-  def("all_to_all_v", &all_to_all_v<How>);
-  def("barrier", &barrier<How>);
-  def("send", &send<How>);
-  def("receive", &receive<How>);
 }
 
 }  // namespace
 
 void bind_calls(py::class_<Communicator>& type) {
-  bind<Started>(type, "start_");
-  bind<Blocking>(type, "");
+  type.def("all_reduce", &all_reduce<Blocking>);
+  type.def("start_all_reduce", &all_reduce<Started>);
+  type.def("start_reduce", &reduce);
+  type.def("start_broadcast", &broadcast);
+  type.def("start_reduce_scatter", &reduce_scatter);
+  type.def("start_reduce_scatter_v", &reduce_scatter_v);
+  type.def("start_all_gather", &all_gather);
+  type.def("start_all_gather_v", &all_gather_v);
+  type.def("start_gather", &gather);
+  type.def("start_gather_v", &gather_v);
+  type.def("start_scatter", &scatter);
+  type.def("start_scatter_v", &scatter_v);
+  type.def("start_scan", &scan);
+  type.def("start_exclusive_scan", &exclusive_scan);
+  type.def("start_all_to_all", &all_to_all);
+  type.def("start_all_to_all_v", &all_to_all_v);
+  type.def("start_barrier", &barrier);
+  type.def("start_send", &send);
+  type.def("start_receive", &receive);
 }
 
 }  // namespace tutti_python

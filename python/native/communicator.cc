@@ -1,7 +1,5 @@
 #include "communicator.h"
 
-#include "ending.h"
-
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -9,6 +7,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "ending.h"
 
 namespace tutti_python {
 namespace {
@@ -114,8 +114,7 @@ int set_in_store(void* user, const char* key, const void* value, size_t bytes) {
 int get_from_store(void* user, const char* key, void* value, size_t capacity, size_t* bytes, int64_t timeout_ms) {
   auto& store = *static_cast<PythonStore*>(user);
   return store.guarded([&] {
-    const std::string got =
-        py::bytes(store.store.attr("get")(py::str(key), static_cast<double>(timeout_ms) / 1000));
+    const std::string got = py::bytes(store.store.attr("get")(py::str(key), static_cast<double>(timeout_ms) / 1000));
     if (got.size() > capacity) throw std::length_error("a value of the store is too long");
     std::memcpy(value, got.data(), got.size());
     *bytes = got.size();

@@ -99,7 +99,7 @@ class Communicator {
   tutti_comm_t handle_;  // null: destroyed
 };
 
-// The calls of tutti/tutti.h, as methods of `type`: each started, and blocking.
+// The calls of tutti/tutti.h, as methods of `type`: each started, and the one that is made most, blocking.
 void bind_calls(py::class_<Communicator>& type);
 
 }  // namespace tutti_python

@@ -1,12 +1,12 @@
 #include "work.h"
 
-#include "ending.h"
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "ending.h"
 
 namespace tutti_python {
 namespace {
@@ -74,7 +74,8 @@ bool Work::look(std::int64_t milliseconds) {
 bool Work::wait(double seconds) {
   std::optional<Clock::time_point> until;
   if (seconds >= 0)
-    until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e9)));
+    until = Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e9)));
   while (true) {
     std::int64_t slice = kSliceMs;
     if (until) {
@@ -101,7 +102,8 @@ bool Work::wait_shortly(double seconds) {
   bool over = false;
   {
     const py::gil_scoped_release release;
-    const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const auto until =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     do over = look(0);
     while (!over && Clock::now() < until);
   }

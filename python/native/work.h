@@ -50,8 +50,8 @@ class Work {
   void let_go();
   void abandon();
 
-  std::mutex mutex_;      // held without the interpreter's lock only
-  tutti_work_t handle_;   // null: the call is over
+  std::mutex mutex_;     // held without the interpreter's lock only
+  tutti_work_t handle_;  // null: the call is over
   py::object keep_;
   std::optional<Failure> failure_;
 };
