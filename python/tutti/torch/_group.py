@@ -16,6 +16,7 @@ from tutti._communicator import milliseconds
 from tutti._error import Error
 from tutti._types import DType, Op
 from tutti.torch import _monitored
+from tutti.torch._futures import Callbacks
 from tutti.torch._tensors import PLAIN, OPS, combined, copied, joined, joined_room, moved, ready, room, wider
 from tutti.torch._work import OVER, OnStream, Work
 
@@ -74,7 +75,8 @@ class Group(dist.ProcessGroup):
 
     def __init__(self, native: _native.Communicator, store: dist.Store, timeout: timedelta):
         super().__init__(native.rank, native.size)
-        self.native = native  #: the communicator
+        self._native = native
+        self._callbacks: Callbacks | None = None  # once there is a callback
         self._store = store
         self._timeout = timeout
         self._rank = native.rank
@@ -92,6 +94,17 @@ class Group(dist.ProcessGroup):
             self._register_backend(torch.device(device), kind, self._backend)
 
     # --- about the group
+
+    @property
+    def native(self) -> _native.Communicator:
+        """The communicator for the calls of this thread."""
+        callbacks = self._callbacks
+        return callbacks.native() if callbacks is not None and callbacks.is_here() else self._native
+
+    def _callbacks_thread(self) -> Callbacks:
+        if self._callbacks is None:
+            self._callbacks = Callbacks(lambda: self._part("callbacks"))
+        return self._callbacks
 
     def getBackendName(self) -> str:
         return "tutti"
@@ -115,6 +128,8 @@ class Group(dist.ProcessGroup):
 
     def shutdown(self) -> None:
         """Leaves, once the calls that were started are over. Waits for no rank."""
+        if self._callbacks is not None:
+            self._callbacks.finish()
         for native in reversed(self._all()):
             if native.is_destroyed:
                 continue
@@ -131,11 +146,11 @@ class Group(dist.ProcessGroup):
                 native.abort("the process group was aborted")
 
     def _all(self) -> list[_native.Communicator]:
-        return [self.native, *self._parts]
+        return [self._native, *self._parts]
 
     def _part(self, name: str) -> _native.Communicator:
         """Another communicator of the same ranks. All its members make it, each when it needs it."""
-        part = self.native.subgroup(list(range(self._size)), name)
+        part = self._native.subgroup(list(range(self._size)), name)
         part.set_timeout(milliseconds(self._timeout))
         self._parts.append(part)
         return part
@@ -167,6 +182,7 @@ class Group(dist.ProcessGroup):
 
     def _collected(self, work: Work | OnStream, opts: Any) -> dist.Work | None:
         """Between _start_coalescing() and _end_coalescing() PyTorch waits for no single call: it gets none."""
+        work._callbacks = self._callbacks_thread
         if opts is not None:
             self._calls += 1
             work._number = self._calls
@@ -229,8 +245,9 @@ class Group(dist.ProcessGroup):
                 self._calls += 1
                 address = tensor.data_ptr()
                 timeout = opts.timeout
-                self.native.all_reduce(address, address, tensor.numel(), kind, plain, 0,
-                                       milliseconds(timeout) if timeout > _NO_TIME else 0)
+                native = self._native if self._callbacks is None else self.native
+                native.all_reduce(address, address, tensor.numel(), kind, plain, 0,
+                                  milliseconds(timeout) if timeout > _NO_TIME else 0)
                 return OVER
         if type(opts) is not c10d.AllreduceOptions:
             opts = _options(c10d.AllreduceOptions(), opts, op, timeout)
@@ -290,7 +307,7 @@ class Group(dist.ProcessGroup):
 
         second.wait()
         add()
-        return Work([], [tensor])
+        return self._collected(Work([], [tensor]), opts)
 
     def reduce(self, tensors: Any, opts: Any = None, op: Any = None, timeout: timedelta | None = None, *,
                root: int | None = None) -> dist.Work:
@@ -670,7 +687,10 @@ def _both(works: list[Any]) -> dist.Work:
         for each in finishes:
             each()
 
-    return Work(natives, [tensor for work in works for tensor in work._result], finish if finishes else None)
+    both = Work(natives, [tensor for work in works for tensor in work._result], finish if finishes else None)
+    if works:
+        both._callbacks, both._number = works[-1]._callbacks, works[-1]._number
+    return both
 
 
 def _by_input(lists: list[list[torch.Tensor]], inputs: int) -> list[list[torch.Tensor]]:

@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 
 from tutti import _native
+from tutti._error import Error
+from tutti.torch._futures import Callbacks, Future, on_callback_thread
 
 _NativeWork = _native.Work
 # How long get_future() waits for the call by itself, in seconds: a short call is over by then, and no other thread has
@@ -25,6 +27,9 @@ class Work(dist.Work):
     own to where the caller wants it.
     """
 
+    _number = 0  # of the group's collective calls; 0: it is none
+    _callbacks: Callable[[], Callbacks]  # its group's
+
     def __init__(self, natives: Sequence[_NativeWork], result: list[torch.Tensor],
                  finish: Callable[[], None] | None = None, source: int = -1):
         super().__init__()
@@ -32,7 +37,6 @@ class Work(dist.Work):
         self._result = result
         self._finish = finish
         self._source = source
-        self._number = 0  # of the group's collective calls; 0: it is none
         self._future: torch.futures.Future[Any] | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -78,15 +82,24 @@ class Work(dist.Work):
         self.wait()
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """Holds the outputs once the call is over, or its Error. Callbacks run on the thread that finds out."""
+        """Holds the outputs once the call is over, or its Error. On the thread of callbacks it waits for that: who
+        would complete the future is this thread."""
         if self._future is None:
-            future: torch.futures.Future[Any] = torch.futures.Future()
-            self._future = future
-            if all(native.wait_shortly(_SHORT) for native in self._natives):
+            self._future = Future(self._callbacks)
+            if on_callback_thread():
+                self._wait_for_failure_too()
+                self._tell_future()
+            elif all(native.wait_shortly(_SHORT) for native in self._natives):
                 self._tell_future()
             else:
                 self._follow(0)
         return self._future
+
+    def _wait_for_failure_too(self) -> None:
+        try:
+            self.wait()
+        except Error:  # _tell_future() says it
+            pass
 
     def _follow(self, index: int) -> None:
         if index == len(self._natives):
@@ -123,13 +136,15 @@ OVER = Work([], [])
 class OnStream(dist.Work):
     """A call of device memory. It is in the order of a stream; wait() has the current stream wait for it."""
 
+    _number = 0  # of the group's collective calls; 0: it is none
+    _callbacks: Callable[[], Callbacks]  # its group's
+
     def __init__(self, natives: Sequence[_NativeWork], result: list[torch.Tensor], stream: torch.cuda.Stream,
                  source: int = -1):
         super().__init__()
         self._natives = natives  # with their buffers, which must live until then
         self._result = result
         self._source = source
-        self._number = 0  # of the group's collective calls; 0: it is none
         self._device = stream.device
         self._over = torch.cuda.Event()
         self._over.record(stream)

@@ -1,0 +1,86 @@
+"""Futures of calls, and the thread that runs what is chained to them.
+
+A communication hook may start further calls in a callback, and wait for them: PowerSGD does. The thread that completes
+calls must not run it: it would wait for itself. Nor may the moment at which a call completes decide when the callback's
+calls come: each rank would order them otherwise among those of its other threads. So all callbacks of a group run on one
+thread, in the order in which they were chained, and calls made there go over a communicator of their own.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tutti import _native
+
+
+_here = threading.local()
+
+
+def on_callback_thread() -> bool:
+    return getattr(_here, "calls_back", False)
+
+
+class Callbacks:
+    """The thread of a group's callbacks."""
+
+    def __init__(self, make: Callable[[], _native.Communicator]):
+        self._make = make
+        self._native: _native.Communicator | None = None
+        self._jobs: queue.SimpleQueue[tuple[Future, Callable[[Any], Any], Future] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="tutti callbacks", daemon=True)
+        self._thread.start()
+
+    def is_here(self) -> bool:
+        return threading.get_ident() == self._thread.ident
+
+    def native(self) -> _native.Communicator:
+        """The communicator of the calls that callbacks make. All ranks make it, with the first such call."""
+        if self._native is None:
+            self._native = self._make()
+        return self._native
+
+    def call(self, callback: Callable[[Any], Any], of: Future, result: Future) -> None:
+        """Has callback(of) called once `of` is done, and all that was chained before it; `result` is what it gives."""
+        self._jobs.put((of, callback, result))
+
+    def finish(self) -> None:
+        """Waits for the callbacks that were chained."""
+        self._jobs.put(None)
+        if not self.is_here():
+            self._thread.join()
+
+    def _run(self) -> None:
+        _here.calls_back = True
+        while (job := self._jobs.get()) is not None:
+            of, callback, result = job
+            try:
+                of.wait()
+            except Exception:  # the callback sees it too
+                pass
+            try:
+                result.set_result(callback(of))
+            except Exception as error:
+                result.set_exception(error)
+
+
+class Future(torch.futures.Future[Any]):
+    """A future of a call, or of a callback."""
+
+    def __init__(self, callbacks: Callable[[], Callbacks]):
+        super().__init__()
+        self._callbacks = callbacks
+
+    def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:
+        if on_callback_thread():  # get_future() has waited
+            return super().then(callback)
+        result = Future(self._callbacks)
+        self._callbacks().call(callback, self, result)
+        return result
+
+    def add_done_callback(self, callback: Callable[[Any], Any]) -> None:
+        self.then(callback)
