@@ -68,12 +68,39 @@ class Callbacks:
                 result.set_exception(error)
 
 
+class _Failed:
+    """The value of a future that has failed. PyTorch's C++ asks no future of Python whether it has failed: it takes the
+    value. This one makes it raise, with the error's text, where it looks for tensors."""
+
+    def __init__(self, error: BaseException):
+        self.error = error
+
+    def __repr__(self) -> str:
+        return f"{type(self.error).__name__}: {self.error}"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self.error
+
+
+def _value_or_error(value: Any) -> Any:
+    if isinstance(value, _Failed):
+        raise value.error
+    return value
+
+
 class Future(torch.futures.Future[Any]):
     """A future of a call, or of a callback."""
 
     def __init__(self, callbacks: Callable[[], Callbacks]):
         super().__init__()
         self._callbacks = callbacks
+
+    def set_exception(self, error: BaseException) -> None:  # type: ignore[override]
+        self._set_unwrap_func(_value_or_error)
+        self.set_result(_Failed(error))
+
+    def value(self) -> Any:
+        return _value_or_error(super().value())
 
     def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:
         if on_callback_thread():  # get_future() has waited

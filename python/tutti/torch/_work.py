@@ -62,8 +62,7 @@ class Work(dist.Work):
 
     def exception(self) -> Exception | None:
         for native in self._natives:
-            failure = native.failure()
-            if failure is not None:
+            if native.is_over() and (failure := native.failure()) is not None:
                 return failure
         return None
 
@@ -87,29 +86,28 @@ class Work(dist.Work):
         if self._future is None:
             self._future = Future(self._callbacks)
             if on_callback_thread():
-                self._wait_for_failure_too()
-                self._tell_future()
+                self._tell_future(self._failure_waited_for())
             elif all(native.wait_shortly(_SHORT) for native in self._natives):
-                self._tell_future()
+                self._tell_future(self.exception())
             else:
-                self._follow(0)
+                self._follow(0, None)
         return self._future
 
-    def _wait_for_failure_too(self) -> None:
+    def _failure_waited_for(self) -> Exception | None:
         try:
             self.wait()
-        except Error:  # _tell_future() says it
-            pass
+        except Error as error:
+            return error
+        return None
 
-    def _follow(self, index: int) -> None:
-        if index == len(self._natives):
-            self._tell_future()
+    def _follow(self, index: int, failure: Exception | None) -> None:
+        if index == len(self._natives) or failure is not None:
+            self._tell_future(failure)
         else:
-            self._natives[index].on_complete(lambda failure: self._follow(index + 1))
+            self._natives[index].on_complete(lambda failure: self._follow(index + 1, failure))
 
-    def _tell_future(self) -> None:
+    def _tell_future(self, error: Exception | None) -> None:
         assert self._future is not None
-        error = self.exception()
         try:
             if error is None and self._finish is not None:
                 self._finish_once()
