@@ -339,3 +339,20 @@ def aborts(rank, size):
 
 def test_an_abort_ends_the_calls_of_all():
     run(2, aborts)
+
+
+def numbered(rank, size):
+    dist.init_process_group("tutti")
+    group = dist.group.WORLD
+    assert group._get_sequence_number_for_group() == 0
+    dist.all_reduce(torch.ones(1))
+    work = dist.all_reduce(torch.ones(1), async_op=True)
+    assert work._get_sequence_number() == group._get_sequence_number_for_group() == 2
+    work.wait()
+    with pytest.raises(ValueError, match="contiguous"):
+        dist.all_to_all_single(torch.empty(size, size), torch.ones(size, size).t())
+    dist.destroy_process_group()
+
+
+def test_calls_are_numbered():
+    run(2, numbered)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,45 @@ def test_a_rank_that_is_killed_is_named_on_all_others(transport):
     assert sorted(rank for rank, _, _ in said) == [0, 2]
     for _, good, (took, text) in said:
         assert good and "rank 1" in text and took < 1, said
+
+
+def late_for_training(rank, size):
+    dist.init_process_group("tutti", timeout=timedelta(seconds=2))
+    parallel = DistributedDataParallel(torch.nn.Linear(8, 1))
+    parallel(torch.ones(4, 8)).sum().backward()
+    if rank == 1:
+        time.sleep(4)
+        return ""
+    with pytest.raises(RuntimeError) as raised:  # not: gradients of this rank only
+        parallel(torch.ones(4, 8)).sum().backward()
+    return str(raised.value)
+
+
+def test_backward_raises_where_a_rank_is_late():
+    said, _ = run(2, late_for_training)
+    assert "rank 1 has not entered all_reduce" in said
+
+
+def compressed(rank, size):
+    from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    dist.init_process_group("tutti")
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(*(torch.nn.Linear(16, 16) for _ in range(4)))
+    parallel = DistributedDataParallel(model, bucket_cap_mb=0.001)  # a bucket for each layer
+    state = PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2, orthogonalization_epsilon=1e-8)
+    parallel.register_comm_hook(state, powerSGD_hook)
+    for step in range(8):
+        torch.manual_seed(size * step + rank)
+        parallel(torch.randn(4, 16)).square().mean().backward()
+    dist.destroy_process_group()
+    return [parameter.grad.tolist() for parameter in model.parameters()]
+
+
+def test_powersgd_calls_in_callbacks():
+    first, *others = run(3, compressed)
+    assert all(torch.allclose(torch.tensor(a), torch.tensor(b), atol=1e-5)
+               for other in others for a, b in zip(first, other))
 
 
 def test_torchrun_starts_a_job_again_from_its_checkpoint(tmp_path):
