@@ -6,20 +6,22 @@
 namespace tutti_python {
 namespace {
 
-// How a call is made. Started: it gives a Work, and `more` is what must live as long as the call. Blocking: it is over
-// when the function returns, and `more` is how long it waits for a peer, in milliseconds; 0: as its communicator says.
+// How a call is made; `keep` is what must live as long as the call. Started: it gives a Work. Blocking: it is over when
+// the function returns, or it is interrupted, and goes on. A peer that does not come is waited for `timeout_ms`, if
+// that is not 0, else as the communicator says.
 struct Started {
-  using More = py::object;
+  py::object keep;
   template <class Start>
-  static std::unique_ptr<Work> make(Communicator& to, More keep, Start start) {
+  std::unique_ptr<Work> make(Communicator& to, Start start) {
     return std::make_unique<Work>(to.start(start), std::move(keep));
   }
 };
 struct Blocking {
-  using More = std::int64_t;
+  std::int64_t timeout_ms;
+  py::object keep;
   template <class Start>
-  static void make(Communicator& to, More timeout_ms, Start start) {
-    Work work(to.start(start), py::none());
+  void make(Communicator& to, Start start) {
+    Work work(to.start(start), std::move(keep));
     if (timeout_ms > 0) work.set_timeout(timeout_ms);
     work.wait(-1);
   }
@@ -32,30 +34,30 @@ void* out(Address address) { return reinterpret_cast<void*>(address); }
 const std::size_t* data(const std::optional<Counts>& counts) { return counts ? counts->data() : nullptr; }
 
 template <class How>
-auto all_reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op, Address stream,
-                typename How::More more) {
-  return How::make(to, std::move(more), [&](tutti_comm_t comm, tutti_work_t* work) {
+auto all_reduce(How how, Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                Address stream) {
+  return how.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_reduce(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> reduce(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
                              int root, Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce(in(send), out(recv), count, dtype, op, root, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> broadcast(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
                                 Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_broadcast(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> reduce_scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
                                      Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce_scatter(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
@@ -63,7 +65,7 @@ std::unique_ptr<Work> reduce_scatter(Communicator& to, Address send, Address rec
 std::unique_ptr<Work> reduce_scatter_v(Communicator& to, Address send, const Counts& counts,
                                        const std::optional<Counts>& displacements, Address recv, int dtype, int op,
                                        Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_reduce_scatter_v(in(send), counts.data(), data(displacements), out(recv), dtype, op, comm,
                                         out(stream), work);
   });
@@ -71,7 +73,7 @@ std::unique_ptr<Work> reduce_scatter_v(Communicator& to, Address send, const Cou
 
 std::unique_ptr<Work> all_gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
                                  Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_gather(in(send), out(recv), count, dtype, comm, out(stream), work);
   });
 }
@@ -79,7 +81,7 @@ std::unique_ptr<Work> all_gather(Communicator& to, Address send, Address recv, s
 std::unique_ptr<Work> all_gather_v(Communicator& to, Address send, Address recv, const Counts& counts,
                                    const std::optional<Counts>& displacements, int dtype, Address stream,
                                    py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_gather_v(in(send), out(recv), counts.data(), data(displacements), dtype, comm, out(stream),
                                     work);
   });
@@ -87,7 +89,7 @@ std::unique_ptr<Work> all_gather_v(Communicator& to, Address send, Address recv,
 
 std::unique_ptr<Work> gather(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
                              Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_gather(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
@@ -95,7 +97,7 @@ std::unique_ptr<Work> gather(Communicator& to, Address send, Address recv, std::
 std::unique_ptr<Work> gather_v(Communicator& to, Address send, std::size_t count, Address recv,
                                const std::optional<Counts>& counts, const std::optional<Counts>& displacements,
                                int dtype, int root, Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_gather_v(in(send), count, out(recv), data(counts), data(displacements), dtype, root, comm,
                                 out(stream), work);
   });
@@ -103,7 +105,7 @@ std::unique_ptr<Work> gather_v(Communicator& to, Address send, std::size_t count
 
 std::unique_ptr<Work> scatter(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int root,
                               Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scatter(in(send), out(recv), count, dtype, root, comm, out(stream), work);
   });
 }
@@ -111,7 +113,7 @@ std::unique_ptr<Work> scatter(Communicator& to, Address send, Address recv, std:
 std::unique_ptr<Work> scatter_v(Communicator& to, Address send, const std::optional<Counts>& counts,
                                 const std::optional<Counts>& displacements, Address recv, std::size_t count, int dtype,
                                 int root, Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scatter_v(in(send), data(counts), data(displacements), out(recv), count, dtype, root, comm,
                                  out(stream), work);
   });
@@ -119,21 +121,21 @@ std::unique_ptr<Work> scatter_v(Communicator& to, Address send, const std::optio
 
 std::unique_ptr<Work> scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
                            Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_scan(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> exclusive_scan(Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
                                      Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_exclusive_scan(in(send), out(recv), count, dtype, op, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> all_to_all(Communicator& to, Address send, Address recv, std::size_t count, int dtype,
                                  Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_to_all(in(send), out(recv), count, dtype, comm, out(stream), work);
   });
 }
@@ -142,28 +144,27 @@ std::unique_ptr<Work> all_to_all_v(Communicator& to, Address send, const Counts&
                                    const std::optional<Counts>& send_displacements, Address recv,
                                    const Counts& recv_counts, const std::optional<Counts>& recv_displacements,
                                    int dtype, Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_all_to_all_v(in(send), send_counts.data(), data(send_displacements), out(recv),
                                     recv_counts.data(), data(recv_displacements), dtype, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> barrier(Communicator& to, Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
-    return tutti_start_barrier(comm, out(stream), work);
-  });
+  return Started{std::move(keep)}.make(
+      to, [&](tutti_comm_t comm, tutti_work_t* work) { return tutti_start_barrier(comm, out(stream), work); });
 }
 
 std::unique_ptr<Work> send(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
                            Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_send(in(data), count, dtype, peer, tag, comm, out(stream), work);
   });
 }
 
 std::unique_ptr<Work> receive(Communicator& to, Address data, std::size_t count, int dtype, int peer, int tag,
                               Address stream, py::object keep) {
-  return Started::make(to, std::move(keep), [&](tutti_comm_t comm, tutti_work_t* work) {
+  return Started{std::move(keep)}.make(to, [&](tutti_comm_t comm, tutti_work_t* work) {
     return tutti_start_recv(out(data), count, dtype, peer, tag, comm, out(stream), work);
   });
 }
@@ -171,8 +172,14 @@ std::unique_ptr<Work> receive(Communicator& to, Address data, std::size_t count,
 }  // namespace
 
 void bind_calls(py::class_<Communicator>& type) {
-  type.def("all_reduce", &all_reduce<Blocking>);
-  type.def("start_all_reduce", &all_reduce<Started>);
+  type.def("all_reduce", [](Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                            Address stream, std::int64_t timeout_ms, py::object keep) {
+    all_reduce(Blocking{timeout_ms, std::move(keep)}, to, send, recv, count, dtype, op, stream);
+  });
+  type.def("start_all_reduce", [](Communicator& to, Address send, Address recv, std::size_t count, int dtype, int op,
+                                  Address stream, py::object keep) {
+    return all_reduce(Started{std::move(keep)}, to, send, recv, count, dtype, op, stream);
+  });
   type.def("start_reduce", &reduce);
   type.def("start_broadcast", &broadcast);
   type.def("start_reduce_scatter", &reduce_scatter);

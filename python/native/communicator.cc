@@ -13,6 +13,12 @@
 namespace tutti_python {
 namespace {
 
+// What a thread of the library has let go of. With the interpreter's lock. It lives for ever.
+std::vector<tutti_comm_t>& all_abandoned() {
+  static auto* const all = new std::vector<tutti_comm_t>;
+  return *all;
+}
+
 // Calls of the library that make a communicator.
 template <class Make>
 std::unique_ptr<Communicator> made(Make make) {
@@ -85,21 +91,25 @@ struct PythonStore {
 
   // With or without the interpreter's lock.
   static void free(PythonStore* store) {
-    if (python_ends) return;
+    const MayCallPython may;
+    if (!may) return;
     const py::gil_scoped_acquire lock;
     delete store;
   }
 
   template <class Body>
   int guarded(Body body) {
-    if (python_ends) return 1;
+    const MayCallPython may;
+    if (!may) return 1;
     const py::gil_scoped_acquire lock;
     try {
       body();
       return 0;
     } catch (py::error_already_set& error) {
       raised.emplace(error);
-    } catch (const std::exception&) {  // of a value that is not of the type it should be
+    } catch (const std::exception& error) {  // of a value that is not of the type it should be
+      PyErr_SetString(PyExc_TypeError, error.what());
+      raised.emplace();
     }
     return 1;
   }
@@ -283,6 +293,21 @@ void Communicator::destroy_operator(int op) {
 
 void Communicator::finalize() {
   call([](tutti_comm_t comm) { return tutti_comm_finalize(comm); });
+}
+
+Communicator::~Communicator() {
+  if (is_library_thread && handle_ != nullptr)
+    all_abandoned().push_back(handle_);
+  else
+    destroy();
+}
+
+void Communicator::free_abandoned() {
+  Work::free_abandoned();
+  if (all_abandoned().empty() || is_library_thread) return;
+  const std::vector<tutti_comm_t> these = std::exchange(all_abandoned(), {});
+  const py::gil_scoped_release release;
+  for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
 }
 
 void Communicator::destroy() {

@@ -47,7 +47,7 @@ class Communicator {
   explicit Communicator(tutti_comm_t handle) : handle_(handle) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  ~Communicator() { destroy(); }
+  ~Communicator();
 
   static std::unique_ptr<Communicator> from_environment(const Config& config);
   static std::unique_ptr<Communicator> from_id(const std::string& id, int size, int rank, const Config& config);
@@ -74,7 +74,7 @@ class Communicator {
   // start(comm, &work) starts a call of the library.
   template <class Start>
   tutti_work_t start(Start start) {
-    Work::free_abandoned();
+    free_abandoned();
     tutti_work_t work = nullptr;
     tutti_result_t result = TUTTI_SUCCESS;
     {
@@ -84,6 +84,9 @@ class Communicator {
     check(result);
     return work;
   }
+
+  // Frees the works and the communicators that Python has let go of, and that are over by now.
+  static void free_abandoned();
 
  private:
   template <class Call>

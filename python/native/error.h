@@ -27,11 +27,6 @@ class FailureError {
 // What this thread's last call has failed with.
 Failure last_failure();
 
-// Whether it says that the caller has asked for what cannot be, so that nothing has happened.
-inline bool is_refusal(const Failure& failure) {
-  return failure.code == TUTTI_ERROR_INVALID_ARGUMENT || failure.code == TUTTI_ERROR_UNSUPPORTED;
-}
-
 // Throws FailureError.
 inline void check(tutti_result_t result) {
   if (result != TUTTI_SUCCESS) throw FailureError(last_failure());

@@ -2,6 +2,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <thread>
+
 #include "communicator.h"
 #include "ending.h"
 #include "work.h"
@@ -34,13 +37,14 @@ py::bytes unique_id() {
   return {id.bytes, sizeof id.bytes};
 }
 
-void end_group() {
-  tutti_result_t result = TUTTI_SUCCESS;
-  {
-    const py::gil_scoped_release release;
-    result = tutti_group_end();
-  }
-  check(result);
+// No thread of the library is left in Python, or on the way to it, when Python ends. A store's function may take long.
+void await_library_threads() {
+  constexpr auto kLongest = std::chrono::seconds(3);
+  python_ends = true;
+  const py::gil_scoped_release release;
+  const auto until = std::chrono::steady_clock::now() + kLongest;
+  while (inside_python != 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void bind_work(py::module_& module) {
@@ -135,10 +139,11 @@ PYBIND11_MODULE(_native, module) {
   bind_config(module);
   bind_memory(module);
   bind_communicator(module);
-  py::module_::import("atexit").attr("register")(py::cpp_function([] { python_ends = true; }));
+  py::module_::import("atexit").attr("register")(py::cpp_function(&await_library_threads));
   module.def("unique_id", &unique_id);
-  module.def("group_start", [] { check(tutti_group_start()); });
-  module.def("group_end", &end_group);
+  module.def("python_ends", [] { return python_ends.load(); });
+  module.def("group_start", &Work::start_group);
+  module.def("group_end", &Work::end_group);
   module.def("version", [] {
     int number = 0;
     check(tutti_get_version(&number));

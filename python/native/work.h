@@ -3,7 +3,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -18,8 +20,9 @@ namespace py = pybind11;
 // What is not over when Python lets go of it goes on: its buffers are kept until it is (abandon()).
 class Work {
  public:
-  // `keep`: what must live as long as the call; None: nothing.
-  Work(tutti_work_t handle, py::object keep) : handle_(handle), keep_(std::move(keep)) {}
+  // `keep`: what must live as long as the call; None: nothing. If this thread has opened a group, the call is part of
+  // it.
+  Work(tutti_work_t handle, py::object keep);
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
   ~Work();
@@ -27,13 +30,15 @@ class Work {
   // Blocks until the call is over, or for `seconds`, if that is not negative. False: the time has passed. Throws
   // FailureError, and what a signal's handler throws: KeyboardInterrupt.
   bool wait(double seconds);
-  // Whether the call is over. Does not block. Throws nothing: see failure().
+  // Whether the call is over. Does not block: while another thread waits for it, it is not over. Throws FailureError
+  // only if the call is part of a group that has not ended.
   bool is_over();
-  // Likewise, but waits for it for `seconds`, in which the thread does not sleep. For some microseconds.
+  // As is_over(), but looks for `seconds`, some microseconds, in which the thread does not sleep.
   bool wait_shortly(double seconds);
   // What the call has failed with. Empty if it has not failed, or is not over.
   const std::optional<Failure>& failure() const { return failure_; }
-  // How long the call waits for a peer from now on; 0: as long as its communicator says.
+  // How long the call waits for a peer from now on; 0: as long as its communicator says. In a group that has not ended
+  // it is set when the call is waited for.
   void set_timeout(std::int64_t milliseconds);
   // From now on a thread of the library advances the call; unless it is over within `patience` seconds, in which this
   // thread does not sleep.
@@ -43,18 +48,27 @@ class Work {
 
   // Frees the works that Python has let go of, and that are over by now.
   static void free_abandoned();
+  // Opens a group of calls of this thread, and ends it.
+  static void start_group();
+  static void end_group();
 
  private:
   // Without the interpreter's lock. True: the call is over.
   bool look(std::int64_t milliseconds);
-  void let_go();
+  void refuse_in_group() const;
   void abandon();
 
   std::mutex mutex_;     // held without the interpreter's lock only
   tutti_work_t handle_;  // null: the call is over
   py::object keep_;
+  const std::shared_ptr<std::atomic<bool>> group_is_open_;  // null: it is not part of a group
+  std::int64_t later_timeout_ms_ = 0;
   std::optional<Failure> failure_;
 };
+
+// A thread of the library that calls Python must free nothing of the library. What Python lets go of there is freed
+// later.
+inline thread_local bool is_library_thread = false;
 
 // tutti.Error of it. With the interpreter's lock.
 py::object to_exception(const Failure& failure);

@@ -207,8 +207,8 @@ class Communicator:
         Other ranks' output is not looked at."""
         source = _Elements(input, "input", self.rank == root and output is None, dtype)
         target = source
-        if self.rank == root and output is not None:
-            target = _Elements(output, "output", True, source.dtype)
+        if self.rank == root:
+            source, target = self._pair(input, output, dtype)
             self._same("reduce", source.count, "output", target.count)
         result = None if self.rank != root else input if output is None else output
         return self._started(
@@ -266,7 +266,7 @@ class Communicator:
         source = _Elements(input, "input", False, dtype)
         if self.rank != root:
             output = None
-        target = self._at_root("gather", output, root, source.dtype, "output")
+        target = self._at_root("gather", output, root, source.dtype, "output", dtype)
         address = target.address if target is not None else 0
         keep = (source, target)
         if counts is not None:
@@ -288,7 +288,7 @@ class Communicator:
         Rows have n elements, the length of output; or counts[r] on the root. If the root passes counts, the others pass
         any list."""
         target = _Elements(output, "output", True, dtype)
-        source = self._at_root("scatter", input if self.rank == root else None, root, target.dtype, "input")
+        source = self._at_root("scatter", input if self.rank == root else None, root, target.dtype, "input", dtype)
         address = source.address if source is not None else 0
         keep = (source, target)
         if counts is not None:
@@ -429,14 +429,15 @@ class Communicator:
             raise TypeError(f"input is {source.dtype.name}, and output is {target.dtype.name}; they must be the same")
         return source, target
 
-    def _at_root(self, call: str, buffer: Buffer, root: int, dtype: DType, name: str) -> _Elements | None:
+    def _at_root(self, call: str, buffer: Buffer, root: int, wanted: DType, name: str,
+                 dtype: DType | None) -> _Elements | None:
         if self.rank != root:
             return None
         if buffer is None:
             raise ValueError(f"{call}: rank {root} is the root, and needs {name}")
-        elements = _Elements(buffer, name, name == "output", None)
-        if elements.dtype != dtype and elements.dtype.bytes != dtype.bytes:
-            raise TypeError(f"{call}: {name} is {elements.dtype.name}, and the other buffer is {dtype.name}")
+        elements = _Elements(buffer, name, name == "output", dtype)
+        if elements.dtype != wanted:
+            raise TypeError(f"{call}: {name} is {elements.dtype.name}, and the other buffer is {wanted.name}")
         return elements
 
     def _rows(self, call: str, counts: Sequence[int], name: str, count: int) -> list[int]:

@@ -24,6 +24,8 @@ class Store(Protocol):
     def get(self, key: str, timeout: float) -> bytes:
         """Blocks until the key is set, at most so many seconds; then raises."""
 
+    # May be left out: def add(self, key: str, number: int) -> int
+
 
 def config(
     *,

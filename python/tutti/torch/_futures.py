@@ -17,7 +17,6 @@ import torch
 
 from tutti import _native
 
-
 _here = threading.local()
 
 
@@ -31,8 +30,10 @@ class Callbacks:
     def __init__(self, make: Callable[[], _native.Communicator]):
         self._make = make
         self._native: _native.Communicator | None = None
+        self._lock = threading.Lock()
+        self._has_ended = False
         self._jobs: queue.SimpleQueue[tuple[Future, Callable[[Any], Any], Future] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="tutti callbacks", daemon=True)
+        self._thread = threading.Thread(target=_run, args=(self._jobs,), name="tutti callbacks", daemon=True)
         self._thread.start()
 
     def is_here(self) -> bool:
@@ -45,27 +46,43 @@ class Callbacks:
         return self._native
 
     def call(self, callback: Callable[[Any], Any], of: Future, result: Future) -> None:
-        """Has callback(of) called once `of` is done, and all that was chained before it; `result` is what it gives."""
-        self._jobs.put((of, callback, result))
+        """Has callback(of) called once `of` is done, and all that was chained before it; `result` is what it gives. Once
+        the group has left, it is called by this thread."""
+        with self._lock:
+            if not self._has_ended:
+                self._jobs.put((of, callback, result))
+                return
+        _call(of, callback, result)
+
+    def end(self) -> None:
+        """The thread ends once it has called what was chained. Does not block."""
+        with self._lock:
+            if not self._has_ended:
+                self._has_ended = True
+                self._jobs.put(None)
 
     def finish(self) -> None:
-        """Waits for the callbacks that were chained."""
-        self._jobs.put(None)
+        """end(), and waits for the callbacks that were chained."""
+        self.end()
         if not self.is_here():
             self._thread.join()
 
-    def _run(self) -> None:
-        _here.calls_back = True
-        while (job := self._jobs.get()) is not None:
-            of, callback, result = job
-            try:
-                of.wait()
-            except Exception:  # the callback sees it too
-                pass
-            try:
-                result.set_result(callback(of))
-            except Exception as error:
-                result.set_exception(error)
+
+def _run(jobs: queue.SimpleQueue[tuple[Future, Callable[[Any], Any], Future] | None]) -> None:
+    _here.calls_back = True
+    while (job := jobs.get()) is not None:
+        _call(*job)
+
+
+def _call(of: Future, callback: Callable[[Any], Any], result: Future) -> None:
+    try:
+        of.wait()
+    except Exception:  # the callback sees it too
+        pass
+    try:
+        result.set_result(callback(of))
+    except Exception as error:
+        result.set_exception(error)
 
 
 class _Failed:

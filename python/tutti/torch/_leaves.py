@@ -56,6 +56,8 @@ def leaves(n: int, group: dist.ProcessGroup | None = None) -> _Hook:
         buffer, gradients = bucket.buffer(), bucket.gradients()
         totals = [take(parameter, gradient) for parameter, gradient in zip(bucket.parameters(), gradients)]
         whole = [total.reshape(-1) for total in totals if total is not None]
+        if 0 < len(whole) < len(totals):
+            raise RuntimeError("parameters of one bucket have had different numbers of leaves: each needs a gradient of each")
         if len(whole) < len(totals):
             future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
             future.set_result(buffer.zero_())

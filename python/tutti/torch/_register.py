@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import torch
+import time
+
 import torch.distributed as dist
 
 from tutti import _native
@@ -28,17 +29,12 @@ class _TorchStore:
         self._store.set(key, value)
 
     def get(self, key: str, timeout: float) -> bytes:
-        # In short waits, so that Ctrl-C ends it.
-        left = timeout
-        while True:
-            step = min(left, 1.0)
-            try:
-                self._store.wait([key], torch.distributed.distributed_c10d.timedelta(seconds=step))
-                break
-            except Exception:
-                left -= step
-                if left <= 0:
-                    raise
+        # It looks again and again, so that the thread that joins ends soon when Python does.
+        until = time.monotonic() + timeout
+        while not self._store.check([key]):
+            if time.monotonic() > until or _native.python_ends():
+                raise TimeoutError(f"nobody has set {key} in the store within {timeout} s")
+            time.sleep(0.01)
         return self._store.get(key)
 
     def add(self, key: str, number: int) -> int:
@@ -70,6 +66,6 @@ def _part_of_world(ranks: list[int]) -> _native.Communicator | None:
 
     Not by PyTorch's name of the group: that counts groups of which other members may know nothing."""
     world = dist.GroupMember.WORLD
-    if not isinstance(world, Group) or world.native.is_destroyed or world.native.failure() is not None:
+    if not isinstance(world, Group) or world.native.is_destroyed:
         return None
     return world.native.subgroup(ranks, "new_group")

@@ -27,7 +27,8 @@ _NATIVE: dict[torch.dtype, tuple[int, int]] = {
     torch.complex64: (DType.FLOAT32.value, 2),
     torch.complex128: (DType.FLOAT64.value, 2),
 }
-# Types that the library does not combine, and a wider one that gives the same bits once it is cut off again.
+# Types that the library does not combine, and a wider one: cut off again, a sum or a product has the same bits, and a mean
+# does not wrap around.
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32}
 
 _Red = dist.ReduceOp.RedOpType
@@ -76,14 +77,19 @@ def ready(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tenso
     """The tensor itself if it lies in one piece, else a copy that does; converted to `dtype` if one is given."""
     if dtype is not None and dtype != tensor.dtype:
         tensor = tensor.to(dtype)
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.resolve_conj().resolve_neg().contiguous()
 
 
 def room(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """The tensor itself if the library can write it, else a new one of its shape: give it back with copied()."""
-    if (dtype is None or dtype == tensor.dtype) and tensor.is_contiguous():
+    if (dtype is None or dtype == tensor.dtype) and _is_plain(tensor):
         return tensor
-    return torch.empty_like(tensor, dtype=dtype or tensor.dtype, memory_format=torch.contiguous_format)
+    return torch.empty(tensor.shape, dtype=dtype or tensor.dtype, device=tensor.device)
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Its memory holds its elements, in order: no stride, and no bit that says to negate or conjugate them."""
+    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
 
 
 def copied(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], None] | None:
@@ -106,7 +112,7 @@ def side_by_side(tensors: list[torch.Tensor]) -> torch.Tensor | None:
     at = first.data_ptr()
     storage = first.untyped_storage()
     for tensor in tensors:
-        if (tensor.numel() == 0 or not tensor.is_contiguous() or tensor.dtype != first.dtype or tensor.data_ptr() != at
+        if (tensor.numel() == 0 or not _is_plain(tensor) or tensor.dtype != first.dtype or tensor.data_ptr() != at
                 or tensor.untyped_storage().data_ptr() != storage.data_ptr()):
             return None
         at += tensor.numel() * tensor.element_size()
