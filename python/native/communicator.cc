@@ -215,7 +215,8 @@ std::unique_ptr<Communicator> Communicator::from_store(const py::object& store, 
     });
   } catch (const FailureError& error) {
     if (!python->raised) throw;
-    py::raise_from(*python->raised, PyExc_RuntimeError, error.failure().text.c_str());
+    const std::string text = error.failure().text + " (the store raised " + python->raised->what() + ")";
+    py::raise_from(*python->raised, PyExc_RuntimeError, text.c_str());
     throw py::error_already_set();
   }
 }
@@ -308,6 +309,12 @@ void Communicator::free_abandoned() {
   const std::vector<tutti_comm_t> these = std::exchange(all_abandoned(), {});
   const py::gil_scoped_release release;
   for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
+}
+
+void Communicator::refuse_if_left() const {
+  if (handle_ == nullptr)
+    throw FailureError(
+        {TUTTI_ERROR_INVALID_ARGUMENT, -1, "the communicator was left: finalize() or destroy() was called"});
 }
 
 void Communicator::destroy() {

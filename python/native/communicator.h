@@ -74,6 +74,7 @@ class Communicator {
   // start(comm, &work) starts a call of the library.
   template <class Start>
   tutti_work_t start(Start start) {
+    refuse_if_left();
     free_abandoned();
     tutti_work_t work = nullptr;
     tutti_result_t result = TUTTI_SUCCESS;
@@ -89,8 +90,10 @@ class Communicator {
   static void free_abandoned();
 
  private:
+  void refuse_if_left() const;  // throws FailureError
   template <class Call>
   void call(Call call) const {
+    refuse_if_left();
     tutti_result_t result = TUTTI_SUCCESS;
     {
       const py::gil_scoped_release release;

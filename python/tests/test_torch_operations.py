@@ -151,6 +151,14 @@ def shapes_of_memory(rank, size):
     outs = [torch.empty(r) for r in range(size)]
     dist.all_gather(outs, torch.full((rank,), float(rank)))
     assert all((out == r).all() for r, out in enumerate(outs))
+    negative = torch.complex(torch.zeros(3), torch.ones(3)).conj().imag  # ones, and a bit that says to negate them
+    assert negative.is_neg()
+    dist.all_reduce(negative)
+    assert (negative == -size).all()
+    with pytest.raises(ValueError, match="tags from 0 to 65535"):
+        dist.isend(torch.ones(1), (rank + 1) % size, tag=65536)
+    with pytest.raises(TypeError, match="of one type"):
+        dist.GroupMember.WORLD.allreduce_coalesced([torch.ones(2), torch.ones(2, dtype=torch.float64)])
     for call in (lambda: dist.all_gather_into_tensor(torch.empty(3 * size + 1), torch.empty(3)),
                  lambda: dist.all_gather([torch.empty(3)] * (size + 1), torch.empty(3)),
                  lambda: dist.all_gather([torch.empty(3, dtype=torch.int32)] * size, torch.empty(3)),
@@ -173,6 +181,18 @@ def works_and_futures(rank, size):
     followed = dist.all_reduce(x, async_op=True).get_future().then(
         lambda done: dist.all_reduce(torch.ones(3), async_op=True))
     followed.wait().wait()
+    # A callback waits for one that is chained behind it
+    chained = threading.Event()
+    later = []
+
+    def waits(done):
+        chained.wait(20)
+        return later[0].wait()
+
+    first = dist.all_reduce(torch.ones(2), async_op=True).get_future().then(waits)
+    later.append(dist.all_reduce(torch.ones(2), async_op=True).get_future().then(lambda done: 5))
+    chained.set()
+    assert first.wait() == 5
     # Nobody looks, and the call completes
     x = torch.ones(1 << 16)
     work = dist.all_reduce(x, async_op=True)

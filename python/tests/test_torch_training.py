@@ -68,6 +68,17 @@ def leaves_of_halves(rank, size):
     x = torch.randn(4, 8, 64, generator=draw).to(torch.bfloat16)
     for leaf in hook.mine:
         parallel(x[leaf]).square().mean().backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    for leaf in hook.mine:
+        if size < 4:
+            with parallel.no_sync():
+                parallel(x[leaf]).square().mean().backward()
+    if size < 4:
+        parallel(x[0]).square().mean().backward()
+        with pytest.raises(RuntimeError, match="no_sync"):
+            list(hook.mine)
+        for parameter, saved in zip(model.parameters(), gradients):
+            parameter.grad = saved
     with pytest.raises(ValueError, match="power of two times the number of ranks"):
         tutti.torch.leaves(3 * size)
     dist.destroy_process_group()

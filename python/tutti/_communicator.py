@@ -8,7 +8,7 @@ from typing import Any
 
 from tutti import _native
 from tutti._error import Error
-from tutti._types import DType, Op, Order, dtype_of
+from tutti._types import DType, Op, Order, dtype_of, is_swapped_or_opaque
 
 #: What has the buffer protocol, C-contiguous: a NumPy array, a bytearray, a memoryview, a Memory. Outputs are writable.
 Buffer = Any
@@ -37,7 +37,11 @@ class _Elements:
         except (BufferError, ValueError, TypeError) as error:
             wanted = "a writable C-contiguous buffer" if writable else "a C-contiguous buffer"
             raise TypeError(f"{name} must be {wanted}, such as a NumPy array: {error}") from None
-        if dtype is None:
+        if is_swapped_or_opaque(view.format):
+            raise TypeError(f'{name} has elements "{view.format}": of the other byte order, or no numbers')
+        if dtype is not None:
+            dtype = DType(dtype)
+        else:
             dtype = dtype_of(view.format, view.item_bytes)
             if dtype is None:
                 raise TypeError(

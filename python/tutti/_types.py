@@ -85,6 +85,11 @@ _OF_FORMAT = {
 }
 
 
+def is_swapped_or_opaque(format: str) -> bool:
+    """Elements whose bytes are in the other order, or are no numbers: the library can take them for nothing."""
+    return format[:1] in (">", "!") or any(letter in format for letter in "OPT{")
+
+
 def dtype_of(format: str, item_bytes: int) -> DType | None:
     """The type of elements that the buffer protocol describes so; None if the library has none."""
     return _OF_FORMAT.get(format.lstrip("@=<"), {}).get(item_bytes)

@@ -61,11 +61,25 @@ class Callbacks:
                 self._has_ended = True
                 self._jobs.put(None)
 
-    def finish(self) -> None:
-        """end(), and waits for the callbacks that were chained."""
+    def finish(self, seconds: float) -> bool:
+        """end(), and waits for the callbacks that were chained, for so long. False: one of them is not over."""
         self.end()
-        if not self.is_here():
-            self._thread.join()
+        if self.is_here():
+            return True
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def call_until(self, done: Future) -> None:
+        """On this thread: a callback waits for `done`, which a callback that is chained behind it may have to complete."""
+        while not done.done():
+            try:
+                job = self._jobs.get(timeout=0.01)
+            except queue.Empty:
+                continue
+            if job is None:
+                self._jobs.put(None)  # for _run()
+                return
+            _call(*job)
 
 
 def _run(jobs: queue.SimpleQueue[tuple[Future, Callable[[Any], Any], Future] | None]) -> None:
@@ -118,6 +132,12 @@ class Future(torch.futures.Future[Any]):
 
     def value(self) -> Any:
         return _value_or_error(super().value())
+
+    def wait(self) -> Any:
+        callbacks = self._callbacks()
+        if callbacks.is_here():
+            callbacks.call_until(self)
+        return super().wait()
 
     def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:
         if on_callback_thread():  # get_future() has waited

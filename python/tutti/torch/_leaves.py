@@ -1,6 +1,6 @@
 """A communication hook with which the weights do not depend on the number of ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -21,7 +21,8 @@ def leaves(n: int, group: dist.ProcessGroup | None = None) -> _Hook:
 
     n is the number of ranks times a power of two: then each rank has a whole subtree. What else differs between ranks
     must not decide: dropout draws from the leaf's own seed, no BatchNorm over a leaf's statistics, and each process
-    computes with the same number of threads.
+    computes with the same number of threads. Each leaf uses every parameter: with find_unused_parameters=True PyTorch drops
+    the gradient of one that the last leaf does not use.
 
     group: the process group of the model; None: the default one. It is of the backend "tutti". Raises ValueError.
     """
@@ -72,5 +73,23 @@ def leaves(n: int, group: dist.ProcessGroup | None = None) -> _Hook:
 
         return dist.all_reduce(flat, group=of, async_op=True).get_future().then(hand_over)
 
-    hook.mine = range(of.rank() * each, (of.rank() + 1) * each)  # type: ignore[attr-defined]
+    hook.mine = _Mine(range(of.rank() * each, (of.rank() + 1) * each), counts)  # type: ignore[attr-defined]
     return hook
+
+
+class _Mine:
+    """The leaves of this rank, to be computed in this order in each step."""
+
+    def __init__(self, leaves: range, counts: dict[torch.Tensor, int]):
+        self._leaves = leaves
+        self._counts = counts
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    def __iter__(self) -> Iterator[int]:
+        came = max(self._counts.values(), default=0)
+        if came != 0:
+            raise RuntimeError(f"leaves(): a step begins, and of the one before it only {came} of {len(self)} leaves have "
+                               "come to the hook; was backward() called in no_sync(), or a leaf left out?")
+        return iter(self._leaves)
