@@ -14,7 +14,7 @@ namespace tutti_python {
 namespace {
 
 // What a thread of the library has let go of. With the interpreter's lock. It lives for ever.
-std::vector<tutti_comm_t>& all_abandoned() {
+std::vector<tutti_comm_t>& abandoned_communicators() {
   static auto* const all = new std::vector<tutti_comm_t>;
   return *all;
 }
@@ -298,15 +298,15 @@ void Communicator::finalize() {
 
 Communicator::~Communicator() {
   if (is_library_thread && handle_ != nullptr)
-    all_abandoned().push_back(handle_);
+    abandoned_communicators().push_back(handle_);
   else
     destroy();
 }
 
 void Communicator::free_abandoned() {
   Work::free_abandoned();
-  if (all_abandoned().empty() || is_library_thread) return;
-  const std::vector<tutti_comm_t> these = std::exchange(all_abandoned(), {});
+  if (abandoned_communicators().empty() || is_library_thread) return;
+  const std::vector<tutti_comm_t> these = std::exchange(abandoned_communicators(), {});
   const py::gil_scoped_release release;
   for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
 }

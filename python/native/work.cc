@@ -22,7 +22,7 @@ struct Abandoned {
   std::shared_ptr<std::atomic<bool>> group_is_open;
 };
 // With the interpreter's lock. It lives for ever: a work may be let go of while Python ends.
-std::vector<Abandoned>& all_abandoned() {
+std::vector<Abandoned>& abandoned_works() {
   static auto* const all = new std::vector<Abandoned>;
   return *all;
 }
@@ -183,11 +183,11 @@ void Work::abandon() {
     const py::gil_scoped_release release;
     tutti_work_on_complete(handle_, tell_nobody, nullptr);
   }
-  all_abandoned().push_back({std::exchange(handle_, nullptr), std::move(keep_), group_is_open_});
+  abandoned_works().push_back({std::exchange(handle_, nullptr), std::move(keep_), group_is_open_});
 }
 
 void Work::free_abandoned() {
-  std::vector<Abandoned>& all = all_abandoned();
+  std::vector<Abandoned>& all = abandoned_works();
   if (all.empty() || is_library_thread) return;
   std::vector<Abandoned> these = std::exchange(all, {});  // another thread may come while the lock is given up
   std::vector<Abandoned> left;
