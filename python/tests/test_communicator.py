@@ -171,13 +171,13 @@ def a_rank_that_does_not_come(rank: int, size: int) -> str:
     with tutti.init() as world:
         world.barrier()
         if rank == 1:
-            time.sleep(2)
+            time.sleep(5)
             world.destroy()
             return ""
         begun = time.monotonic()
         with pytest.raises(tutti.Error) as error:
             world.all_reduce(np.ones(3), timeout=0.5)
-        assert time.monotonic() - begun < 1.9
+        assert time.monotonic() - begun < 4
         world.destroy()
         return f"{error.value.code.name} {error.value.peer} {error.value}"
 
@@ -208,7 +208,7 @@ def test_different_calls_are_a_mismatch():
 def is_interrupted(rank: int, size: int) -> float:
     world = tutti.init()
     if rank == 1:
-        time.sleep(3)
+        time.sleep(6)
         os._exit(0)
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
@@ -223,7 +223,7 @@ def test_ctrl_c_ends_a_wait():
     ranks = Ranks(2, is_interrupted)
     ranks.processes[1].join(30)
     rank, good, took = ranks._results.get(timeout=20)
-    assert (rank, good) == (0, True) and took < 2, took
+    assert (rank, good) == (0, True) and took < 5, took
 
 
 def joins_alone(rank: int, size: int) -> float:
@@ -238,7 +238,7 @@ def joins_alone(rank: int, size: int) -> float:
 def test_ctrl_c_ends_a_join():
     ranks = Ranks(1, joins_alone)
     rank, good, took = ranks._results.get(timeout=40)
-    assert good and took < 4, took
+    assert good and took < 10, took
     ranks.processes[0].join(20)
     assert ranks.processes[0].exitcode == 0
 

