@@ -99,8 +99,8 @@ std::chrono::milliseconds Group::current_timeout() const {
 // By what the caller can change.
 std::string Group::name_of_timeout() const {
   if (current_->timeout.count() > 0) return " (the timeout of this call)";
-  if (timeout_.count() > 0) return " (set by set_timeout())";
-  return job_->has_timeout_of_env() ? " (TUTTI_TIMEOUT)" : " (the job's timeout; set_timeout() changes it)";
+  if (timeout_.count() > 0) return " (the timeout that set_timeout() set)";
+  return job_->has_timeout_of_env() ? " (TUTTI_TIMEOUT)" : " (the timeout of the job; set_timeout() changes it)";
 }
 
 // Called now and then while somebody waits, be it by calling test() again and again.

@@ -318,8 +318,8 @@ TEST_P(Progressing, ATimeoutIsCalledByWhatHasSetIt) {
       }
       const auto says = [&](const char* words) { return said.find(words) != std::string::npos; };
       EXPECT_EQ(says("(the timeout of this call)"), by == By::call) << said;
-      EXPECT_EQ(says("(set by set_timeout())"), by == By::communicator) << said;
-      EXPECT_EQ(says("(the job's timeout; set_timeout() changes it)"), by == By::job) << said;
+      EXPECT_EQ(says("(the timeout that set_timeout() set)"), by == By::communicator) << said;
+      EXPECT_EQ(says("(the timeout of the job; set_timeout() changes it)"), by == By::job) << said;
       EXPECT_EQ(says("TUTTI_TIMEOUT"), by == By::environment) << said;
       over.set_value();
     });
