@@ -24,16 +24,19 @@ static int place_in(const struct list* list, int rank) {
 static void expect_works(tutti_comm_t part, const struct list* list, int rank) {
   const int size = list->size, own = place_in(list, rank);
   int i, count = -1, here = -1, value = rank, sum = 0, theirs = -1;
-  tutti_work_t work = NULL;
+  tutti_work_t sending = NULL, receiving = NULL;
   SUCCEEDS(tutti_comm_count(part, &count));
   SUCCEEDS(tutti_comm_rank(part, &here));
   EXPECT(count == size && here == own);
   for (i = 0; i < size; ++i) sum += list->ranks[i];
   SUCCEEDS(tutti_all_reduce(&value, &value, 1, TUTTI_INT32, TUTTI_SUM, part, NULL));
   EXPECT(value == sum);
-  SUCCEEDS(tutti_start_send(&rank, 1, TUTTI_INT32, (own + 1) % size, 7, part, NULL, &work));
-  SUCCEEDS(tutti_start_recv(&theirs, 1, TUTTI_INT32, (own + size - 1) % size, 7, part, NULL, &work));
-  SUCCEEDS(tutti_work_wait(work));
+  SUCCEEDS(tutti_start_send(&rank, 1, TUTTI_INT32, (own + 1) % size, 7, part, NULL, &sending));
+  SUCCEEDS(tutti_start_recv(&theirs, 1, TUTTI_INT32, (own + size - 1) % size, 7, part, NULL, &receiving));
+  SUCCEEDS(tutti_work_wait(receiving));
+  SUCCEEDS(tutti_work_wait(sending)); /* until then it may read `rank` */
+  SUCCEEDS(tutti_work_free(receiving));
+  SUCCEEDS(tutti_work_free(sending));
   EXPECT(theirs == list->ranks[(own + size - 1) % size]);
 }
 
