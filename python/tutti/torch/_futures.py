@@ -90,7 +90,7 @@ def _run(jobs: queue.SimpleQueue[tuple[Future, Callable[[Any], Any], Future] | N
 
 def _call(of: Future, callback: Callable[[Any], Any], result: Future) -> None:
     try:
-        of.wait()
+        torch.futures.Future.wait(of)  # what completes it is behind none of these, and comes in its turn
     except Exception:  # the callback sees it too
         pass
     try:
@@ -122,9 +122,10 @@ def _value_or_error(value: Any) -> Any:
 class Future(torch.futures.Future[Any]):
     """A future of a call, or of a callback."""
 
-    def __init__(self, callbacks: Callable[[], Callbacks]):
+    def __init__(self, callbacks: Callable[[], Callbacks], is_chained: bool = False):
         super().__init__()
         self._callbacks = callbacks
+        self._is_chained = is_chained  # a callback completes it
 
     def set_exception(self, error: BaseException) -> None:  # type: ignore[override]
         self._set_unwrap_func(_value_or_error)
@@ -134,15 +135,16 @@ class Future(torch.futures.Future[Any]):
         return _value_or_error(super().value())
 
     def wait(self) -> Any:
-        callbacks = self._callbacks()
-        if callbacks.is_here():
-            callbacks.call_until(self)
+        if self._is_chained and on_callback_thread():
+            callbacks = self._callbacks()
+            if callbacks.is_here():
+                callbacks.call_until(self)
         return super().wait()
 
     def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:
         if on_callback_thread():  # get_future() has waited
             return super().then(callback)
-        result = Future(self._callbacks)
+        result = Future(self._callbacks, is_chained=True)
         self._callbacks().call(callback, self, result)
         return result
 
