@@ -83,15 +83,11 @@ class Calls(dist.ProcessGroup):
 
     @staticmethod
     def _started(opts: Any, natives: Starts) -> Starts:
-        if opts is None:
+        """Messages have no options: they are as calls with async_op=True, and wait for as long as the group says."""
+        if opts is not None and opts.timeout > _NO_TIME:
             for native in natives:
-                native.advance_by_itself(_PATIENCE)
-            return natives
-        timeout = opts.timeout
-        if timeout > _NO_TIME:
-            for native in natives:
-                native.set_timeout(milliseconds(timeout))
-        if opts.asyncOp:
+                native.set_timeout(milliseconds(opts.timeout))
+        if opts is None or opts.asyncOp:
             for native in natives:
                 native.advance_by_itself(_PATIENCE)
         return natives

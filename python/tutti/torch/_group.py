@@ -96,9 +96,8 @@ class Group(Reducing, Moving, Messages):
 
     def shutdown(self) -> None:
         """Leaves, once the calls that were started are over. Waits for no rank."""
-        if self._callbacks is not None:
-            if not self._callbacks.finish(self._timeout.total_seconds()):
-                warnings.warn("leaving a process group: a callback of a future does not end", stacklevel=2)
+        if self._callbacks is not None and not self._callbacks.finish(self._timeout.total_seconds()):
+            warnings.warn("leaving a process group: a callback of a future does not end", stacklevel=2)
         for native in reversed(self._all()):
             if native.is_destroyed:
                 continue

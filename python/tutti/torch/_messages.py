@@ -11,14 +11,13 @@ from tutti import _native
 from tutti.torch._calls import Calls
 from tutti.torch._tensors import copied, moved, ready, room
 
-
 # Tags that never get in each other's way. Others share one of these, and must then come in the order of their sends.
 _TAGS = 64
 _LAST_TAG = 65535
 
 
 class Messages(Calls):
-    """send and recv, and calls that PyTorch makes as one."""
+    """send and recv."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)

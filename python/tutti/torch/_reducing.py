@@ -15,7 +15,6 @@ from tutti.torch._checks import of_one_type, rows_of, same_number
 from tutti.torch._tensors import OPS, PLAIN, copied, joined, ready, room, wider
 from tutti.torch._work import OVER, Work
 
-
 _NO_TIME = timedelta(0)
 _ALL_REDUCE = c10d.AllreduceOptions
 _SUM = dist.ReduceOp.RedOpType.SUM
