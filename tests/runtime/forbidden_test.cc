@@ -15,6 +15,7 @@
 #include "runtime/conformance.h"
 #include "runtime/fake_hosts.h"
 #include "runtime/ranks.h"
+#include "transport/shm/private_memory.h"
 
 namespace tutti::internal {
 namespace {
@@ -54,6 +55,7 @@ class ReadingForbidden : public testing::Test {
  protected:
   void SetUp() override {
     if (!can_make_hosts()) GTEST_SKIP() << "this process may not make network namespaces";
+    shm::assume_reading_is_quick(true);
   }
 };
 

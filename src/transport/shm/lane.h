@@ -4,7 +4,7 @@
 //   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
 //   withdrawn      the writer has given up: nothing it has lent may be touched any more
-//   reads          the writer can read the owner's private memory
+//   reads          the writer can read the owner's private memory, and does so quickly
 //   decline        a message that the writer cannot read in the owner's private memory, though it was to
 //   piece          of such a message the other way: what the writer shows of it
 //   Post[kPosts]   places for posts that no line took along

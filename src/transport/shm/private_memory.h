@@ -44,6 +44,13 @@ class PrivateMemory {
   Proof proof_{};
 };
 
+// Whether a peer's private memory is read sooner than it comes through a ring. This depends on the processor and on the
+// system: a read costs the system some work for every page, and a ring costs two ranks a copy each, at once. The first
+// call measures it, in some 100 us, for as long as the process lives.
+bool reading_is_quick();
+// For tests: no measurement, from now on.
+void assume_reading_is_quick(bool quick);
+
 // Of this process: which memory the system can read for others. It cannot where a device lies behind an address.
 class ReadableMemory {
  public:

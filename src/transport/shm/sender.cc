@@ -80,9 +80,10 @@ bool Sender::push_by_ring(Message& message) {
     const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
     std::uint64_t at;
     if (!lines_.has_room() || !ring_room(bytes, at)) return false;
-    ring_writer_.copy(lines_.lanes().out().ring + ring_.offset(at), message.data + message.done, bytes);
-    ring_.take(at, bytes);
     Line& line = lines_.next();
+    distance_.look(line.stamp, bytes);
+    copy_bytes(lines_.lanes().out().ring + ring_.offset(at), message.data + message.done, bytes, distance_.is_far());
+    ring_.take(at, bytes);
     line.at = ring_.offset(at);
     line.bytes = bytes;
     publish(line, message.tag, LineKind::ring, message.bytes);
@@ -155,7 +156,9 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
-  if (bytes > kFragmentBytes || ring_writer_.prefers_copy(bytes) || !ring_room(bytes, reserved_at_)) return nullptr;
+  // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied.
+  distance_.look(lines_.next().stamp, bytes);
+  if (bytes > kFragmentBytes || distance_.is_far() || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);
 }

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/shm/distance.h"
 #include "transport/shm/fifo.h"
 #include "transport/shm/lines.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm/resend.h"
 #include "transport/shm/ring.h"
-#include "transport/shm/ring_writer.h"
 #include "transport/transport.h"
 #include "types/tag.h"
 
@@ -64,7 +64,7 @@ class Sender {
   ReadableMemory readable_;
   Resend resend_;
   Ring ring_;
-  RingWriter ring_writer_;
+  Distance distance_;
   bool ring_claimed_ = false;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
   std::uint64_t reserved_at_ = 0;

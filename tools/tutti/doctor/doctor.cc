@@ -204,6 +204,7 @@ Findings look_around() {
   found.memory_nodes = count_in("/sys/devices/system/node/has_memory");
   found.node = topology::node_of_this_thread();
   found.reads_others = lets_others_read();
+  found.reads_quickly = found.reads_others && internal::shm::reading_is_quick();
   found.addresses = addresses();
   found.has_libibverbs = verbs::has_libibverbs();
   found.ports = verbs::find_ports();
@@ -232,11 +233,14 @@ std::string to_text(const Findings& found) {
     text += fmt::format(", the time of {}", plural(static_cast<std::size_t>(found.share), "processor"));
   if (found.node >= 0) text += fmt::format(", bound near memory node {}", found.node);
   text += "\nshared memory: yes\n";
-  text +=
-      found.reads_others
-          ? "    long messages of memory that is not shared: one copy\n"
-          : "    long messages of memory that is not shared: two copies, as the system lets no rank read another's\n"
-            "      (process_vm_readv: kernel.yama.ptrace_scope, or a filter of system calls in a container)\n";
+  if (found.reads_others)
+    text += found.reads_quickly
+                ? "    long messages of memory that is not shared: one copy\n"
+                : "    long messages of memory that is not shared: two copies, which are quicker here\n";
+  else
+    text +=
+        "    long messages of memory that is not shared: two copies, as the system lets no rank read another's\n"
+        "      (process_vm_readv: kernel.yama.ptrace_scope, or a filter of system calls in a container)\n";
   text += network_text(found) + rdma_text(found) + gpus_text(found.gpus) + limits_text(found);
   if (!found.error_text.empty()) text += fmt::format("environment: {}\n", found.error_text);
   return text + transports_text(found);
@@ -258,6 +262,7 @@ std::string to_json(const Findings& found) {
         {"node", found.node}}},
       {"shared_memory", true},
       {"reads_private_memory", found.reads_others},
+      {"reads_private_memory_quickly", found.reads_quickly},
       {"network", network},
       {"rdma",
        {{"libibverbs", found.has_libibverbs},

@@ -26,7 +26,8 @@ struct Findings {
   std::size_t memory_nodes = 1;
   int node = -1;  // that it is bound near to
 
-  bool reads_others = false;  // a rank may read the private memory of another one of this host
+  bool reads_others = false;   // a rank may read the private memory of another one of this host
+  bool reads_quickly = false;  // and does so sooner than by a ring
 
   std::vector<Address> addresses;
 
