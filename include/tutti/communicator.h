@@ -273,6 +273,17 @@ class Communicator {
   TUTTI_API Work start_send(ConstBuffer data, std::size_t count, DType dtype, int to, const CallOptions& options = {});
   /// As receive(). Returns at once. Started receives from one rank run in the order in which they were started.
   TUTTI_API Work start_receive(Buffer data, std::size_t count, DType dtype, int from, const CallOptions& options = {});
+
+  /// For a rank that does not know who sends next: the rank whose next message to this rank has come, or has begun to,
+  /// and which no receive here is waiting for. A receive from that rank takes the message. If several ranks have sent,
+  /// each gets its turn from call to call. Which rank is first depends on time, so a result that depends on it is not
+  /// the same in every run.
+  ///
+  /// Blocks for at most `limit`; 0: looks once. Then std::nullopt; it is no error. Advances started calls meanwhile.
+  /// Throws the error of a communicator that has failed. A rank that has left counts as one that does not send. One
+  /// thread at a time, which also makes the receives. The first call makes a channel from every rank (split()).
+  /// @pre No group of calls is open (group_start()), else Error{unsupported}.
+  TUTTI_API std::optional<int> probe(std::chrono::milliseconds limit = {});
   /// @}
 
   /// @name Started calls

@@ -397,6 +397,10 @@ TUTTI_API tutti_result_t tutti_start_send(const void* sendbuff, size_t count, tu
 /// As tutti_recv(); otherwise as tutti_start_send().
 TUTTI_API tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtype, int peer, int tag,
                                           tutti_comm_t comm, void* stream, tutti_work_t* work);
+/// For a rank that does not know who sends next: *peer = the rank whose next message to this rank has come, and which
+/// no receive here is waiting for; -1 if there is none. Blocks for at most `limit_ms`; 0: looks once. If several ranks
+/// have sent, each gets its turn. Communicator::probe() in tutti/communicator.h says the rest.
+TUTTI_API tutti_result_t tutti_probe(int64_t limit_ms, tutti_comm_t comm, int* peer);
 
 /// Opens a group of calls, and ends it. The calls that this thread makes in between begin together at the outermost
 /// tutti_group_end(), which blocks until those are over that block, and gives the first error: of an argument, then
@@ -410,13 +414,13 @@ TUTTI_API tutti_result_t tutti_group_end(void);
 /// @name Works
 /// @{
 
-/// Advances what can advance, and does not block. *done = 1 once the call is complete, else 0. Gives the error of the
-/// call.
+/// Advances what can advance, and does not block. *done = 1 once the call is complete or has failed, else 0. Gives the
+/// error of the call.
 TUTTI_API tutti_result_t tutti_work_test(tutti_work_t work, int* done);
 /// Blocks until the call is complete. Gives the error of the call. Calling it again gives the same again.
 TUTTI_API tutti_result_t tutti_work_wait(tutti_work_t work);
-/// Blocks until the call is complete, but at most `limit_ms`. *done = 1 once the call is complete, else 0: that time
-/// has passed is no error, and the call goes on. Gives the error of the call.
+/// Blocks until the call is complete, but at most `limit_ms`. *done = 1 once the call is complete or has failed, else
+/// 0: that time has passed is no error, and the call goes on. Gives the error of the call.
 TUTTI_API tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* done);
 
 /// How long the call waits for a peer or a GPU that does not come to it, from now on; 0: as long as the communicator

@@ -1,5 +1,6 @@
 #include "communicator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -263,6 +264,23 @@ std::optional<Failure> Communicator::failure() const {
 
 void Communicator::set_timeout(std::int64_t milliseconds) {
   call([&](tutti_comm_t comm) { return tutti_comm_set_timeout(comm, milliseconds); });
+}
+
+std::optional<int> Communicator::probe(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kSlice{10};  // before it looks for signals, as of Ctrl-C
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e9)));
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    int peer = -1;
+    call([&](tutti_comm_t comm) {
+      return tutti_probe(std::clamp(left, std::chrono::milliseconds(0), kSlice).count(), comm, &peer);
+    });
+    if (peer >= 0) return peer;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (Clock::now() >= until) return std::nullopt;
+  }
 }
 
 void Communicator::set_algorithm(const std::optional<std::string>& algorithm) {

@@ -62,6 +62,7 @@ class Communicator {
   void abort(const std::string& reason);
   std::optional<Failure> failure() const;
   void set_timeout(std::int64_t milliseconds);
+  std::optional<int> probe(double seconds);
   void set_algorithm(const std::optional<std::string>& algorithm);
   void set_order(int order);
   std::string choose(const std::string& collective, std::size_t count, int dtype) const;

@@ -95,6 +95,7 @@ void bind_communicator(py::module_& module) {
              return failure ? to_exception(*failure) : py::none();
            })
       .def("set_timeout", &Communicator::set_timeout)
+      .def("probe", &Communicator::probe)
       .def("set_algorithm", &Communicator::set_algorithm)
       .def("set_order", &Communicator::set_order)
       .def("choose", &Communicator::choose)

@@ -108,6 +108,13 @@ def started_calls(rank: int, size: int) -> None:
         send = world.start_send(np.array([rank]), peer, tag=5)
         assert world.receive(np.array([-1]), source, tag=5)[0] == source
         send.wait()
+        assert world.probe() is None
+        world.barrier()
+        if rank != 0:
+            world.send(np.array([rank]), 0)
+        else:
+            senders = {int(world.receive(np.array([-1]), world.probe(timeout=20))[0]) for _ in range(size - 1)}
+            assert senders == set(range(1, size)) and world.probe(timeout=0.02) is None
         told, event = [], threading.Event()
         world.start_all_reduce(np.ones(100)).add_done_callback(lambda error: (told.append(error), event.set()))
         assert event.wait(20) and told == [None]

@@ -222,6 +222,31 @@ def works_and_futures(rank, size):
         assert (x == tag).all()
     for send in sends:
         send.wait()
+    # Messages of whoever sends
+    if rank == 0:
+        seen = []
+        for tag in (0, 5):
+            for _ in range(size - 1):
+                whole = torch.zeros(1000)
+                seen.append(dist.recv(whole, tag=tag))
+                assert (whole == seen[-1] + tag).all()
+        assert sorted(seen) == sorted(2 * list(range(1, size)))
+        a, b = torch.zeros(1), torch.zeros(1)
+        first, second = dist.irecv(a), dist.irecv(b)
+        while not (first.is_completed() and second.is_completed()):
+            time.sleep(0.001)
+        assert first.is_success() and {a.item(), b.item()} == {10.0 * first.source_rank(), 10.0 * second.source_rank()}
+        late = dist.irecv(torch.zeros(1))
+        with pytest.raises(RuntimeError, match="nobody has sent"):
+            late.wait(timedelta(milliseconds=20))
+    else:
+        for tag in (0, 5):
+            dist.send(torch.full((1000,), float(rank + tag)), 0, tag=tag)
+        if rank < 3:
+            dist.send(torch.full((1,), 10.0 * rank), 0)
+            if size == 2:
+                dist.send(torch.full((1,), 10.0 * rank), 0)
+    dist.barrier()
     ops = [dist.P2POp(dist.isend, torch.full((2,), float(rank)), to), dist.P2POp(dist.irecv, x, source)]
     for request in dist.batch_isend_irecv(ops):
         request.wait()

@@ -20,10 +20,13 @@ def milliseconds(duration: Duration | None) -> int:
     """Of a duration, at least 1; of None 0, which the library takes for "not set"."""
     if duration is None:
         return 0
-    seconds = duration.total_seconds() if isinstance(duration, datetime.timedelta) else float(duration)
-    if not seconds > 0:
+    if not seconds(duration) > 0:
         raise ValueError(f"a duration must be positive, not {duration}")
-    return max(1, round(min(seconds, 1e9) * 1000))
+    return max(1, round(min(seconds(duration), 1e9) * 1000))
+
+
+def seconds(duration: Duration) -> float:
+    return duration.total_seconds() if isinstance(duration, datetime.timedelta) else float(duration)
 
 
 class _Elements:
@@ -367,6 +370,11 @@ class Communicator:
         target = _Elements(output, "output", True, dtype)
         return self._started(
             self._native.start_receive(target.address, target.count, target.dtype, peer, tag, 0, target), output, timeout)
+
+    def probe(self, timeout: Duration = 0.0) -> int | None:
+        """For a rank that does not know who sends next: a rank whose next message has come, and which no receive is
+        waiting for. If several have sent, each gets its turn. None if there is none after `timeout` seconds."""
+        return self._native.probe(seconds(timeout))
 
     # --- the same, blocking
 

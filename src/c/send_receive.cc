@@ -1,4 +1,5 @@
 // Send and receive, and groups of calls.
+#include <chrono>
 #include <memory>
 
 #include "c/call.h"
@@ -54,6 +55,13 @@ tutti_result_t tutti_start_recv(void* recvbuff, size_t count, tutti_dtype_t dtyp
   return start(kHere, comm, work, [&](tutti_comm& on) {
     return on.world.start_receive(recvbuff, count, known_dtype(kHere, dtype), peer,
                                   {.order = on.order, .stream = stream, .tag = tag});
+  });
+}
+
+tutti_result_t tutti_probe(int64_t limit_ms, tutti_comm_t comm, int* peer) {
+  return guarded([&] {
+    int& found = there("tutti_probe", peer, "peer");
+    found = in_use("tutti_probe", comm).world.probe(std::chrono::milliseconds(limit_ms)).value_or(-1);
   });
 }
 

@@ -6,10 +6,24 @@
 using namespace tutti;
 using namespace tutti::internal::c_api;
 
+namespace {
+
+// *done: whether the call is over. A call that has failed is over too; one that was asked wrongly goes on.
+template <class Ask>
+void ask(int& done, const Ask& is_over) try {
+  done = is_over() ? 1 : 0;
+} catch (const Error& error) {
+  done = error.code == ErrorCode::invalid_argument ? 0 : 1;
+  throw;
+}
+
+}  // namespace
+
 tutti_result_t tutti_work_test(tutti_work_t work, int* done) {
   return guarded([&] {
     int& to = there("tutti_work_test", done, "done");
-    to = there("tutti_work_test", work, "work").work.test() ? 1 : 0;
+    Work& asked = there("tutti_work_test", work, "work").work;
+    ask(to, [&] { return asked.test(); });
   });
 }
 
@@ -21,7 +35,8 @@ tutti_result_t tutti_work_wait_for(tutti_work_t work, int64_t limit_ms, int* don
   constexpr char kHere[] = "tutti_work_wait_for";
   return guarded([&] {
     int& to = there(kHere, done, "done");
-    to = there(kHere, work, "work").work.wait_for(std::chrono::milliseconds(limit_ms)) ? 1 : 0;
+    Work& asked = there(kHere, work, "work").work;
+    ask(to, [&] { return asked.wait_for(std::chrono::milliseconds(limit_ms)); });
   });
 }
 

@@ -1,8 +1,8 @@
 // What stands behind a Communicator: its ranks, the channels to them, its calls in order, and its failure.
 //
-// Six files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
-// group_start.cc (started ones),
-// group_advance.cc (calls move), group_wait.cc (a thread waits), group_failure.cc (a call fails, and all hear of it).
+// Seven files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
+// group_start.cc (started ones), group_advance.cc (calls move), group_wait.cc (a thread waits), group_probe.cc (it
+// looks for a message of any peer), group_failure.cc (a call fails, and all hear of it).
 #pragma once
 
 #include <atomic>
@@ -47,6 +47,9 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // If it was asked for before; else nullptr.
   Group* known_lane_to(int peer) const { return known_lane(peer, true); }
   Group* known_lane_from(int peer) const { return known_lane(peer, false); }
+  // A rank that has sent what no receive here is waiting for, and that is well; none if there is none by then. A time
+  // of 0: looks once. Makes the lanes from all ranks. Throws the group's failure.
+  std::optional<int> probe(BackoffPolicy::Clock::time_point until);
   // A group of this rank alone, for what it sends to itself.
   Group& lane_to_self() { return lane(rank(), rank()); }
   ~Group();
@@ -153,6 +156,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
     return place < lane_at_.size() ? lane_at_[place].load(std::memory_order_acquire) : nullptr;
   }
   std::vector<std::shared_ptr<Group>> lanes() const;
+  bool has_message();
+  std::optional<int> find_sender();
   struct Sides {
     Side in, out;
     bool staged() const { return in.staged || out.staged; }
@@ -254,6 +259,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   PeerAnswers answers_{members_};
   std::map<std::pair<int, int>, std::shared_ptr<Group>> lanes_;  // by who sends and who receives
   std::vector<std::atomic<Group*>> lane_at_;                     // the same, by place_of_lane(); thread-safe
+  int last_sender_ = 0;                                          // that probe() has found
   bool has_parted_ = false;
   std::shared_ptr<Group> self_;
 };

@@ -1,6 +1,9 @@
 // Send and receive, which are transfers of the lane between two ranks; and groups of calls.
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -66,6 +69,15 @@ Work Communicator::start_receive(Buffer data, std::size_t count, DType dtype, in
   auto request = std::make_shared<internal::Request>();
   CallGroup::receive_from_self(*group_, spec, data, with_tag(options), request);
   return Work(std::move(request));
+}
+
+std::optional<int> Communicator::probe(std::chrono::milliseconds limit) {
+  using Clock = internal::BackoffPolicy::Clock;
+  if (limit.count() < 0)
+    throw Error(ErrorCode::invalid_argument, "probe: the limit is " + std::to_string(limit.count()) + " ms");
+  if (internal::is_grouping()) throw Error(ErrorCode::unsupported, "probe: it does not take part in a group of calls");
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 3650);
+  return group_->probe(limit.count() == 0 ? Clock::time_point{} : Clock::now() + std::min(limit, kLongest));
 }
 
 // --- groups of calls ------------------------------------------------------------------------------------------------

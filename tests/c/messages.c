@@ -39,6 +39,25 @@ static void small_sums(tutti_comm_t world, int size) {
   EXPECT(right);
 }
 
+/* Rank 0 finds out who has sent. */
+static void from_anybody(tutti_comm_t world, int rank, int size) {
+  int value = rank, from = 0, left, sum = 0;
+  FAILS(tutti_probe(0, world, NULL), TUTTI_INVALID_ARGUMENT, "peer");
+  FAILS(tutti_probe(-1, world, &from), TUTTI_INVALID_ARGUMENT, "limit");
+  if (rank != 0) SUCCEEDS(tutti_send(&value, 1, TUTTI_INT32, 0, world, NULL));
+  for (left = rank == 0 ? size - 1 : 0; left > 0; --left) {
+    SUCCEEDS(tutti_probe(60000, world, &from));
+    EXPECT(from > 0);
+    SUCCEEDS(tutti_recv(&value, 1, TUTTI_INT32, from, world, NULL));
+    EXPECT(value == from);
+    sum += value;
+  }
+  EXPECT(rank != 0 || sum == size * (size - 1) / 2);
+  if (rank != 0) return;
+  SUCCEEDS(tutti_probe(0, world, &from));
+  EXPECT(from == -1);
+}
+
 static void tagged(tutti_comm_t world, int rank, int size) {
   tutti_work_t work = NULL;
   int value = 7, got = 0;
@@ -57,6 +76,7 @@ void sends_and_groups(tutti_comm_t world, int rank, int size) {
   int value = 1;
   exchange(world, rank, size);
   small_sums(world, size);
+  from_anybody(world, rank, size);
   tagged(world, rank, size);
   FAILS(tutti_group_end(), TUTTI_INVALID_ARGUMENT, "group_start");
   FAILS(tutti_send(&value, 1, TUTTI_INT32, size, world, NULL), TUTTI_INVALID_ARGUMENT, "no rank");

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from tutti import _native
 from tutti.torch._calls import Calls
 from tutti.torch._tensors import copied, moved, ready, room
+from tutti.torch._work import FromAnybody
 
 # Tags that never get in each other's way. Others share one of these, and must then come in the order of their sends.
 _TAGS = 64
@@ -44,7 +45,7 @@ class Messages(Calls):
             ], tensors, copied([(tensor, target)]), srcRank)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> dist.Work:
-        raise NotImplementedError("the backend tutti receives from a rank that is named: pass src")
+        return FromAnybody(self._lane(tag), lambda source: self.recv(tensors, source, tag), tensors, self._timeout)
 
     def _lane(self, tag: int) -> _native.Communicator:
         """The communicator for messages with this tag: so that a receive finds its tag in whatever order they come."""

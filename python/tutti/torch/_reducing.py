@@ -18,6 +18,7 @@ from tutti.torch._work import OVER, Work
 _NO_TIME = timedelta(0)
 _ALL_REDUCE = c10d.AllreduceOptions
 _SUM = dist.ReduceOp.RedOpType.SUM
+_PLAIN_SUM = OPS[_SUM]
 
 
 class Reducing(Calls):
@@ -29,7 +30,7 @@ class Reducing(Calls):
         if opts.__class__ is _ALL_REDUCE and len(tensors) == 1 and not opts.asyncOp:
             tensor = tensors[0]
             kind = PLAIN.get(tensor.dtype)
-            plain = OPS.get(opts.reduceOp.op)
+            plain = _PLAIN_SUM if opts.reduceOp == _SUM else OPS.get(opts.reduceOp.op)  # hashing takes long
             if (kind is not None and plain is not None and tensor.is_cpu and tensor.is_contiguous()
                     and not tensor.is_neg()):
                 self._calls += 1

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _native
-from tutti._error import Error
+from tutti._error import Error, ErrorCode
 from tutti.torch._futures import Callbacks, Future, on_callback_thread
 
 # How long get_future() waits for the call by itself, in seconds: a short call is over by then, and no other thread has
@@ -145,6 +145,61 @@ class Work(_Started):
                 self._broken = error
                 raise
             self._finish = None
+
+
+class FromAnybody(dist.Work):
+    """A receive whose sender is not known yet. wait() and is_completed() look for one; no thread does it beside them."""
+
+    def __init__(self, lane: _native.Communicator, receive: Callable[[int], dist.Work], result: list[torch.Tensor],
+                 limit: timedelta):
+        super().__init__()
+        self._lane = lane
+        self._receive = receive
+        self._result = result
+        self._limit = limit
+        self._received: dist.Work | None = None  # once there is a sender
+        self._looking = threading.Lock()
+
+    def _look(self, seconds: float) -> bool:
+        with self._looking:
+            if self._received is None and (source := self._lane.probe(seconds)) is not None:
+                self._received = self._receive(source)
+            return self._received is not None
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Blocks until a message has come, and is received. Raises Error TIMEOUT if nobody sends within the group's
+        timeout; and RuntimeError after `timeout`, but the receive goes on."""
+        until = time.monotonic() + (timeout or self._limit).total_seconds()
+        if not self._look(max(0.0, until - time.monotonic())):
+            if timeout:
+                raise RuntimeError(f"nobody has sent within {timeout}; the receive goes on")
+            raise Error(f"receive from any rank: nobody has sent within the timeout of the group, {self._limit}",
+                        ErrorCode.TIMEOUT)
+        assert self._received is not None
+        return self._received.wait(timedelta(seconds=max(1e-3, until - time.monotonic())) if timeout else timedelta(0))
+
+    synchronize = wait
+
+    def is_completed(self) -> bool:
+        return self._look(0.0) and self._received is not None and self._received.is_completed()
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._received is not None and self._received.is_success()
+
+    def exception(self) -> Exception | None:
+        return self._received.exception() if self._received is not None else None
+
+    def result(self) -> list[torch.Tensor]:
+        return self._result
+
+    def source_rank(self) -> int:
+        """The sender, once it is known; -1 before."""
+        return self._received._source_rank() if self._received is not None else -1
+
+    _source_rank = source_rank
+
+    def get_future(self) -> torch.futures.Future[Any]:
+        raise NotImplementedError("a receive from any rank has no future: wait for it")
 
 
 #: Of a call that its caller has waited for already.

@@ -1,0 +1,61 @@
+// How a rank looks for a message of any peer.
+#include <emmintrin.h>
+
+#include "runtime/group.h"
+
+namespace tutti::internal {
+
+// Whether a message has come to this lane that no receive is waiting for. Under the engine's lock.
+bool Group::has_message() {
+  if (is_busy()) return false;
+  const int peer = 1 - rank();
+  PeerLink& link = links_[peer];
+  if (link.channel == nullptr) link.channel = job_->open(id_, members_.job_rank_of(peer));
+  Tag tag;
+  return link.channel->unclaimed(tag);
+}
+
+// Every rank gets its turn: the look begins behind the rank that was found last. Under the engine's lock.
+std::optional<int> Group::find_sender() {
+  for (int i = 1; i <= size(); ++i) {
+    const int peer = (last_sender_ + i) % size();
+    if (peer == rank() || !known_lane_from(peer)->has_message()) continue;
+    last_sender_ = peer;
+    return peer;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> Group::probe(BackoffPolicy::Clock::time_point until) {
+  for (int peer = 0; peer < size(); ++peer)
+    if (peer != rank()) lane_from(peer);
+  Engine& engine = job_->engine();
+  Engine::Lock lock(engine);
+  const FloatEnvironment environment;
+  BackoffPolicy backoff(engine.crowding().is_crowded(), engine.crowding().no_yield_before());
+  while (true) {
+    engine.advance_all();
+    if (const auto sender = find_sender()) return sender;
+    if (!failure_->is_well()) refuse();
+    bool looked;
+    const Pause pause = backoff.next(looked);
+    if (until == BackoffPolicy::Clock::time_point{}) return std::nullopt;
+    if (looked) {
+      engine.watch_driven(backoff.now());
+      engine.watch_processor(backoff.look());
+      backoff.set_crowded(engine.crowding().is_crowded(), engine.crowding().no_yield_before());
+      lock.yield();
+      if (backoff.now() >= until) return find_sender();
+    }
+    switch (pause) {
+      case Pause::spin: _mm_pause(); break;
+      case Pause::yield: engine.yield(); break;
+      case Pause::sleep:
+        engine.sleep(
+            lock, [&] { return !failure_->is_well() || find_sender().has_value(); }, until - backoff.now());
+        break;
+    }
+  }
+}
+
+}  // namespace tutti::internal
