@@ -144,7 +144,7 @@ TEST(ShmBounds, APieceOutsideOfThePeersMemoryIsNotRead) {
 
 // It has shown one thing, and now says another of the same line.
 TEST(ShmBounds, ALineThatIsChangedWhileItIsViewedStaysAsItWas) {
-  constexpr std::size_t kLong = 4 * shm::kFragmentBytes;
+  constexpr std::size_t kLong = shm::kMinRingBytes;
   for (const auto kind : {shm::LineKind::readable, shm::LineKind::ring, shm::LineKind::inside}) {
     WrongPeer pair;
     pair.peer.transport.find(0)->segment->claim(

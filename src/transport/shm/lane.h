@@ -31,7 +31,10 @@ inline constexpr std::size_t kInlineBytes = 1568;
 // All ranks of a host find the same length for all rings of a job (ring_bytes_for). A lane takes no more address space.
 inline constexpr std::size_t kMinRingBytes = 256 << 10;
 inline constexpr std::size_t kMaxRingBytes = 2 << 20;
-inline constexpr std::size_t kFragmentBytes = 64 << 10;  // a quarter: copying in and out overlap
+// The most that a fragment has; and at most a quarter of a ring, so that copying in and out overlap. (2 ranks, own
+// buffers in place: all_reduce of 256 KiB 13.4 us with 64 KiB, 11.6 with 128; of 4 MiB 225 and 206.)
+inline constexpr std::size_t kFragmentBytes = 128 << 10;
+inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std::min(kFragmentBytes, ring_bytes / 4); }
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it.
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;

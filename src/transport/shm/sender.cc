@@ -77,7 +77,7 @@ bool Sender::push(Message& message) {
 
 bool Sender::push_by_ring(Message& message) {
   while (message.done < message.bytes) {
-    const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.done);
+    const std::size_t bytes = std::min(fragment_bytes(ring_.bytes()), message.bytes - message.done);
     std::uint64_t at;
     if (!lines_.has_room() || !ring_room(bytes, at)) return false;
     Line& line = lines_.next();
@@ -158,7 +158,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
   // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied.
   distance_.look(lines_.next().stamp, bytes);
-  if (bytes > kFragmentBytes || distance_.is_far() || !ring_room(bytes, reserved_at_)) return nullptr;
+  if (bytes > fragment_bytes(ring_.bytes()) || distance_.is_far() || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);
 }
