@@ -17,9 +17,11 @@ class FaultyChannel final : public Channel {
   }
   std::uint64_t sent() override { return shown_later(sent_, open().sent()); }
 
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override {
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier,
+                     bool past_cache) override {
     const bool special = messages_ == faults_.close_at || messages_ == faults_.flip_tag_at;
-    return special || chance(faults_.refuse_reserve_percent) ? nullptr : open().reserve(tag, bytes, source, copier);
+    return special || chance(faults_.refuse_reserve_percent) ? nullptr
+                                                             : open().reserve(tag, bytes, source, copier, past_cache);
   }
   void commit(const Tag& tag) override {
     open().commit(tag);

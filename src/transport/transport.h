@@ -57,9 +57,10 @@ class Channel {
   // Room for all `bytes` of the next message at the peer, where this transport and the moment allow; else nullptr,
   // which is not an error: use send(). After commit() the message counts as sent. Between the two this channel takes no
   // send(), receive() or reserve().
-  // `source`: memory that holds the message, or will, if it is copied and not made; else nullptr.
+  // `source`: memory that holds the message, or will, if it is copied and not made; else nullptr. past_cache: it will
+  // be written with non-temporal stores, so not to where the peer reads it soon.
   virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr,
-                             Copier copier = Copier::each) = 0;
+                             Copier copier = Copier::each, bool past_cache = false) = 0;
   virtual void commit(const Tag& tag) = 0;
 
   // To be called before a reservation is written to in another turn (Transport::begin_turn) than the one it was made

@@ -69,7 +69,7 @@ class FakeChannel final : public Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) override { out_.send(tag, data, bytes); }
   std::uint64_t sent() override { return out_.sent(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier) override {
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier, bool) override {
     return out_.reserve(tag, bytes);
   }
   void commit(const Tag& tag) override { out_.commit(tag); }

@@ -44,7 +44,7 @@ std::uint64_t Channel::sent() {
   return out_->claims.done();
 }
 
-std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier) {
+std::byte* Channel::reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier, bool) {
   const std::lock_guard lock(hub_->mutex_);
   const Claim* claim = out_->claims.front();
   if (!out_->lent.empty() || !claim || claim->viewed || out_->receiver_gone) return nullptr;

@@ -23,7 +23,8 @@ class Channel final : public internal::Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override;
   std::uint64_t sent() override;
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override;
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier,
+                     bool past_cache) override;
   void commit(const Tag& tag) override;
   void check_reserved() override;
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) override;

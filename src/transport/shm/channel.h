@@ -23,8 +23,9 @@ class Channel final : public internal::Channel {
     sender_.send(tag, data, bytes, copier);
   }
   std::uint64_t sent() override { return sender_.has_all_back() ? sender_.sent() : sent_after_progress(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) override {
-    return sender_.reserve(tag, bytes, source, copier);
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier,
+                     bool past_cache) override {
+    return sender_.reserve(tag, bytes, source, copier, past_cache);
   }
   void commit(const Tag& tag) override { sender_.commit(tag); }
   void check_reserved() override { sender_.check_reserved(); }

@@ -146,7 +146,7 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
   return at;
 }
 
-std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier) {
+std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   std::uint64_t at;
   if (source != nullptr && is_symmetric(lines_.lanes(), source, bytes, at)) return nullptr;
@@ -156,6 +156,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
+  if (past_cache) return nullptr;
   // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied.
   distance_.look(lines_.next().stamp, bytes);
   if (bytes > fragment_bytes(ring_.bytes()) || distance_.is_far() || !ring_room(bytes, reserved_at_)) return nullptr;

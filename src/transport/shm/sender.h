@@ -22,7 +22,7 @@ class Sender {
   // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
-  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier);
+  std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
   bool can_send_at_once() { return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room(); }
   bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes);

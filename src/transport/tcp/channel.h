@@ -23,7 +23,7 @@ class Channel final : public internal::Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override;
   std::uint64_t sent() override;  // given back = handed to the kernel
-  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier) override { return nullptr; }
+  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
   void commit(const Tag&) override {}
   void check_reserved() override {}
   void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool) override;
