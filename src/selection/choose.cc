@@ -32,6 +32,7 @@ std::vector<Rule> built_in_rules() {
   using enum Algorithm;
   constexpr Order canonical = Order::canonical;
   return {
+      {all_reduce, 2, HostCount::one, 4 * kKiB, canonical, one_shot},  // 0.45 us; two_shot 0.71
       {all_reduce, 8, HostCount::one, 2 * kKiB, canonical, one_shot},
       {all_reduce, kAnyRanks, HostCount::one, 2 * kKiB, canonical, recursive_doubling},
       {all_reduce, 2, HostCount::one, 4096 * kKiB, canonical, two_shot, kPairChunkBytes},

@@ -147,6 +147,18 @@ TEST(Limit, EveryCollectiveHasOneOverSharedMemory) {
   }
 }
 
+TEST(Limit, EveryCollectiveHasOneOfOwnBuffers) {
+  for (const CollectiveTraits& traits : kCollectives) {
+    if (!traits.has_bytes() || traits.is_scan()) continue;
+    for (const int ranks : {1, 2, 3, 5}) {
+      Limit limit(own_loops(traits.collective, ranks, 1'000'003), places_for(5), 1, 3);
+      for (const std::size_t bytes : {1u, 100u, 16'384u, 100'003u, 1'000'003u})
+        EXPECT_GE(limit.measure_us(bytes).value(), 0) << to_string(traits.collective) << ", " << bytes;
+      EXPECT_FALSE(limit.measure_us(0).has_value());
+    }
+  }
+}
+
 TEST(Limit, EveryCollectiveHasOneOverTcpBetweenTwo) {
   for (const Collective collective :
        {Collective::all_reduce, Collective::all_gather, Collective::broadcast, Collective::all_to_all}) {

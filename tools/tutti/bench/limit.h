@@ -40,6 +40,10 @@ std::size_t calls_to_time(double bytes, int ranks);
 // what it lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.
 std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::size_t max_bytes);
 
+// Of ranks that cannot reach each other's buffers: the same through pieces in shared memory. A barrier and the scans
+// have none.
+std::unique_ptr<LimitLoops> own_loops(Collective collective, int ranks, std::size_t max_bytes);
+
 // Two processes over one TCP connection on the loopback, polling: both send and receive what a rank of two must.
 // Nothing is reduced.
 std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_bytes);

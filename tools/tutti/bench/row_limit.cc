@@ -13,6 +13,13 @@ bool has_loops(const BenchOptions& options, int ranks) {
   return options.transport != "tcp" || ranks == 2;
 }
 
+// The buffers of ranks that are processes, unless all ranks map them. Threads reach each other's.
+bool copies_through_shared_memory(const BenchOptions& options) {
+  const CollectiveTraits& traits = traits_of(options.collective);
+  return !options.symmetric && options.transport != "inproc" && options.device != "cuda" && traits.has_bytes() &&
+         !traits.is_scan();
+}
+
 std::string transport_words(const BenchOptions& options, int ranks) {
   if (!options.ranks) return "none, for ranks that a launcher placed; with -n they are started here and it is measured";
   if (options.transport == "tcp") {
@@ -21,8 +28,10 @@ std::string transport_words(const BenchOptions& options, int ranks) {
   }
   if (options.transport == "verbs") return "none over verbs: measure it with perftest's ib_write_lat and ib_write_bw";
   const bool as_float = traits_of(options.collective).combines() && options.dtype != DType::float32;
-  return fmt::format("plain loops of {} process{} over one mapping{}, measured in turn with each size", ranks,
-                     ranks == 1 ? "" : "es", as_float ? ", adding float32" : "");
+  return fmt::format(
+      "plain loops of {} process{} {}{}, measured in turn with each size", ranks, ranks == 1 ? "" : "es",
+      copies_through_shared_memory(options) ? "that copy in and out of shared memory" : "over one mapping",
+      as_float ? ", adding float32" : "");
 }
 
 }  // namespace
@@ -30,7 +39,8 @@ std::string transport_words(const BenchOptions& options, int ranks) {
 std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, std::size_t max_bytes) {
   if (!has_loops(options, ranks)) return nullptr;
   if (options.transport == "tcp") return tcp_loops(options.collective, max_bytes);
-  return shm_loops(options.collective, ranks, max_bytes);
+  return copies_through_shared_memory(options) ? own_loops(options.collective, ranks, max_bytes)
+                                               : shm_loops(options.collective, ranks, max_bytes);
 }
 
 std::string limit_words(const BenchOptions& options, int ranks) {
