@@ -280,8 +280,9 @@ class Communicator {
   /// the same in every run.
   ///
   /// Blocks for at most `limit`; 0: looks once. Then std::nullopt; it is no error. Advances started calls meanwhile.
-  /// Throws the error of a communicator that has failed. A rank that has left counts as one that does not send. One
-  /// thread at a time, which also makes the receives. The first call makes a channel from every rank (split()).
+  /// Throws the error of a communicator that has failed. A rank that has left counts as one that does not send, and so
+  /// does this rank itself. One thread at a time, which also makes the receives. The first call makes a channel from
+  /// every rank (split()).
   /// @pre No group of calls is open (group_start()), else Error{unsupported}.
   TUTTI_API std::optional<int> probe(std::chrono::milliseconds limit = {});
   /// @}

@@ -268,7 +268,7 @@ void Communicator::set_timeout(std::int64_t milliseconds) {
 
 std::optional<int> Communicator::probe(double seconds) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kSlice{10};  // before it looks for signals, as of Ctrl-C
+  constexpr std::chrono::milliseconds kSlice{200};  // before it looks for signals, as of Ctrl-C; long enough to sleep
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e9)));
   while (true) {

@@ -169,6 +169,67 @@ def shapes_of_memory(rank, size):
     dist.destroy_process_group()
 
 
+def messages_of_whoever_sends(rank, size):
+    dist.init_process_group("tutti")
+    others = set(range(1, size))
+    for tag in (0, 5):
+        if rank == 0:
+            whole = torch.zeros(1000)
+            seen = set()
+            for _ in others:
+                sender = dist.recv(whole, tag=tag)
+                assert (whole == sender + tag).all()
+                seen.add(sender)
+            assert seen == others
+        else:
+            dist.send(torch.full((1000,), float(rank + tag)), 0, tag=tag)
+        dist.barrier()
+    # Several at once, polled; and of several threads, which wait.
+    for polls in (True, False):
+        if rank == 0:
+            tensors = [torch.zeros(1) for _ in others]
+            works = [dist.irecv(tensor) for tensor in tensors]
+            if polls:
+                while not all(work.is_completed() for work in works):
+                    time.sleep(0.001)
+            else:
+                threads = [threading.Thread(target=work.wait) for work in works]
+                for thread in threads:
+                    thread.start()
+                begun = time.monotonic()
+                works[0].is_completed()
+                assert time.monotonic() - begun < 20, "it does not wait for the other threads"
+                for thread in threads:
+                    thread.join(30)
+                    assert not thread.is_alive()
+            assert {work.source_rank() for work in works} == others and all(work.is_success() for work in works)
+            assert all(tensor == 10 * work.source_rank() for tensor, work in zip(tensors, works))
+        else:
+            time.sleep(0.1 * rank)
+            dist.send(torch.full((1,), 10.0 * rank), 0)
+        dist.barrier()
+    if rank == 0:
+        late = dist.irecv(torch.zeros(1))
+        with pytest.raises(RuntimeError, match="nobody has sent within the timeout"):
+            late.wait(timedelta(milliseconds=20))
+        assert not late.is_completed()
+        dist.barrier()
+        with pytest.raises(RuntimeError, match="enough"):
+            late.wait(timedelta(seconds=30))
+        assert late.is_completed() and not late.is_success() and "enough" in str(late.exception())
+    else:
+        dist.barrier()
+        if rank == 1:
+            time.sleep(0.1)
+            dist.GroupMember.WORLD.native.abort("enough")
+        time.sleep(1)
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_messages_of_whoever_sends(transport):
+    run(3, messages_of_whoever_sends, TUTTI_TRANSPORT=transport)
+
+
 def works_and_futures(rank, size):
     dist.init_process_group("tutti")
     for n in (2, 1 << 20):
@@ -222,31 +283,6 @@ def works_and_futures(rank, size):
         assert (x == tag).all()
     for send in sends:
         send.wait()
-    # Messages of whoever sends
-    if rank == 0:
-        seen = []
-        for tag in (0, 5):
-            for _ in range(size - 1):
-                whole = torch.zeros(1000)
-                seen.append(dist.recv(whole, tag=tag))
-                assert (whole == seen[-1] + tag).all()
-        assert sorted(seen) == sorted(2 * list(range(1, size)))
-        a, b = torch.zeros(1), torch.zeros(1)
-        first, second = dist.irecv(a), dist.irecv(b)
-        while not (first.is_completed() and second.is_completed()):
-            time.sleep(0.001)
-        assert first.is_success() and {a.item(), b.item()} == {10.0 * first.source_rank(), 10.0 * second.source_rank()}
-        late = dist.irecv(torch.zeros(1))
-        with pytest.raises(RuntimeError, match="nobody has sent"):
-            late.wait(timedelta(milliseconds=20))
-    else:
-        for tag in (0, 5):
-            dist.send(torch.full((1000,), float(rank + tag)), 0, tag=tag)
-        if rank < 3:
-            dist.send(torch.full((1,), 10.0 * rank), 0)
-            if size == 2:
-                dist.send(torch.full((1,), 10.0 * rank), 0)
-    dist.barrier()
     ops = [dist.P2POp(dist.isend, torch.full((2,), float(rank)), to), dist.P2POp(dist.irecv, x, source)]
     for request in dist.batch_isend_irecv(ops):
         request.wait()

@@ -373,7 +373,10 @@ class Communicator:
 
     def probe(self, timeout: Duration = 0.0) -> int | None:
         """For a rank that does not know who sends next: a rank whose next message has come, and which no receive is
-        waiting for. If several have sent, each gets its turn. None if there is none after `timeout` seconds."""
+        waiting for. If several have sent, each gets its turn. None if there is none after `timeout` seconds. A message
+        of this rank to itself is not found."""
+        if not seconds(timeout) >= 0:
+            raise ValueError(f"a timeout must not be negative, not {timeout}")
         return self._native.probe(seconds(timeout))
 
     # --- the same, blocking

@@ -8,12 +8,13 @@ using namespace tutti::internal::c_api;
 
 namespace {
 
-// *done: whether the call is over. A call that has failed is over too; one that was asked wrongly goes on.
+// *done: whether the call is over. A call that has failed is over too. One that was asked wrongly, or by a forked child,
+// goes on.
 template <class Ask>
 void ask(int& done, const Ask& is_over) try {
   done = is_over() ? 1 : 0;
 } catch (const Error& error) {
-  done = error.code == ErrorCode::invalid_argument ? 0 : 1;
+  done = error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported ? 0 : 1;
   throw;
 }
 

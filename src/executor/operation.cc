@@ -92,12 +92,11 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   first_push_ = next_ + 1;
   const PlanSource& only = plan_->sources[step.first_source];
   const bool copies = step.source_count == 1 && only.peer == kLocal;
-  const bool past_cache = (finishes_ ? known<ReduceStep>(plan_->steps[step.finisher]) : step).past_cache;
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const SendStep& send = pushed_send(i);
     const std::byte* const source = copies ? at(send.from) : nullptr;
     workspace_->pushed[i] =
-        is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, past_cache);
+        is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
   }
 }
 
@@ -116,8 +115,8 @@ bool Operation::run(const ReduceStep& step) {
     const std::size_t count = look(step);
     if (count == kNotHere) return false;
     if (done_ == 0) {
-      finishes_ = can_finish(step);
       reserve_pushes(step);
+      finishes_ = can_finish(step);
     }
     combine(step, count);
     for (std::size_t i = 0; i < step.source_count; ++i) {

@@ -35,12 +35,14 @@ std::optional<int> Group::probe(BackoffPolicy::Clock::time_point until) {
   BackoffPolicy backoff(engine.crowding().is_crowded(), engine.crowding().no_yield_before());
   while (true) {
     engine.advance_all();
-    if (const auto sender = find_sender()) return sender;
     if (!failure_->is_well()) refuse();
+    if (const auto sender = find_sender()) return sender;
     bool looked;
     const Pause pause = backoff.next(looked);
     if (until == BackoffPolicy::Clock::time_point{}) return std::nullopt;
     if (looked) {
+      watch(backoff.now());
+      for (const auto& [way, lane] : lanes_) lane->watch(backoff.now());  // what was started there may time out
       engine.watch_driven(backoff.now());
       engine.watch_processor(backoff.look());
       backoff.set_crowded(engine.crowding().is_crowded(), engine.crowding().no_yield_before());

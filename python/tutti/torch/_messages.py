@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class Messages(Calls):
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self._of_tags: dict[int, _native.Communicator] = {}
+        self._looking: dict[_native.Communicator, threading.Lock] = {}  # for a message of whoever sends
 
     def send(self, tensors: list[torch.Tensor], dstRank: int, tag: int = 0) -> dist.Work:
         tensor = tensors[0]
@@ -45,7 +47,9 @@ class Messages(Calls):
             ], tensors, copied([(tensor, target)]), srcRank)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> dist.Work:
-        return FromAnybody(self._lane(tag), lambda source: self.recv(tensors, source, tag), tensors, self._timeout)
+        lane = self._lane(tag)
+        looking = self._looking.setdefault(lane, threading.Lock())
+        return FromAnybody(lane, looking, lambda source: self.recv(tensors, source, tag), tensors, self._timeout)
 
     def _lane(self, tag: int) -> _native.Communicator:
         """The communicator for messages with this tag: so that a receive finds its tag in whatever order they come."""

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _native
-from tutti._error import Error, ErrorCode
+from tutti._error import Error
 from tutti.torch._futures import Callbacks, Future, on_callback_thread
 
 # How long get_future() waits for the call by itself, in seconds: a short call is over by then, and no other thread has
@@ -150,44 +150,62 @@ class Work(_Started):
 class FromAnybody(dist.Work):
     """A receive whose sender is not known yet. wait() and is_completed() look for one; no thread does it beside them."""
 
-    def __init__(self, lane: _native.Communicator, receive: Callable[[int], dist.Work], result: list[torch.Tensor],
-                 limit: timedelta):
+    _SLICE = 0.05  # seconds that a thread looks before it lets another one look
+
+    def __init__(self, lane: _native.Communicator, looking: threading.Lock, receive: Callable[[int], dist.Work],
+                 result: list[torch.Tensor], limit: timedelta):
         super().__init__()
         self._lane = lane
+        self._looking = looking  # of the lane: the receive begins before the next look
         self._receive = receive
         self._result = result
         self._limit = limit
         self._received: dist.Work | None = None  # once there is a sender
-        self._looking = threading.Lock()
+        self._failure: Exception | None = None
 
     def _look(self, seconds: float) -> bool:
-        with self._looking:
-            if self._received is None and (source := self._lane.probe(seconds)) is not None:
-                self._received = self._receive(source)
-            return self._received is not None
+        """Whether there is a sender by then. Raises the Error of the communicator."""
+        until = time.monotonic() + seconds
+        while self._received is None:
+            left = until - time.monotonic()
+            if self._looking.acquire(timeout=max(0.0, left)):
+                try:
+                    if self._failure is not None:
+                        raise self._failure
+                    if self._received is None and (source := self._lane.probe(min(max(0.0, left), self._SLICE))) is not None:
+                        self._received = self._receive(source)
+                except Error as error:
+                    self._failure = error
+                    raise
+                finally:
+                    self._looking.release()
+            if left <= 0:
+                break
+        return self._received is not None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Blocks until a message has come, and is received. Raises Error TIMEOUT if nobody sends within the group's
-        timeout; and RuntimeError after `timeout`, but the receive goes on."""
+        """Blocks until a message has come, and is received. Raises the Error of a communicator that has failed; and
+        RuntimeError if nobody has sent after `timeout`, or that of the group, but the receive goes on."""
         until = time.monotonic() + (timeout or self._limit).total_seconds()
         if not self._look(max(0.0, until - time.monotonic())):
-            if timeout:
-                raise RuntimeError(f"nobody has sent within {timeout}; the receive goes on")
-            raise Error(f"receive from any rank: nobody has sent within the timeout of the group, {self._limit}",
-                        ErrorCode.TIMEOUT)
+            raise RuntimeError(f"receive from any rank: nobody has sent within the timeout of {timeout or self._limit}; "
+                               "it goes on")
         assert self._received is not None
         return self._received.wait(timedelta(seconds=max(1e-3, until - time.monotonic())) if timeout else timedelta(0))
 
     synchronize = wait
 
     def is_completed(self) -> bool:
-        return self._look(0.0) and self._received is not None and self._received.is_completed()
+        try:
+            return self._look(0.0) and self._received is not None and self._received.is_completed()
+        except Error:  # exception() says so
+            return True
 
     def is_success(self) -> bool:
-        return self.is_completed() and self._received is not None and self._received.is_success()
+        return self.is_completed() and self.exception() is None
 
     def exception(self) -> Exception | None:
-        return self._received.exception() if self._received is not None else None
+        return self._failure or (self._received.exception() if self._received is not None else None)
 
     def result(self) -> list[torch.Tensor]:
         return self._result

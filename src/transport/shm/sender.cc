@@ -156,10 +156,11 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
-  if (past_cache) return nullptr;
-  // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied.
+  // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied. A
+  // message is looked at once: here, or when it is copied.
+  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || distance_.is_far() || !ring_room(bytes, reserved_at_))
+    return nullptr;
   distance_.look(lines_.next().stamp, bytes);
-  if (bytes > fragment_bytes(ring_.bytes()) || distance_.is_far() || !ring_room(bytes, reserved_at_)) return nullptr;
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);
 }
