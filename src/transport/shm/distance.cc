@@ -42,6 +42,6 @@ void Distance::fetch(std::atomic<std::uint64_t>& line) {
   judge(now_ns() - start - clock);
 }
 
-void Distance::judge(std::int64_t ns) { slowness_ = std::clamp(slowness_ + (ns > kFarNs ? 1 : -1), 0, kMax); }
+void Distance::judge(std::int64_t ns) { slowness_ = std::clamp(slowness_ + (ns > kFarNs ? kSlow : -1), 0, kMax); }
 
 }  // namespace tutti::internal::shm

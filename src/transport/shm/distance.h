@@ -29,7 +29,9 @@ class Distance {
 
  private:
   static constexpr std::size_t kBetweenLooks = 128 << 10;  // then looks cost far cores 2 parts in 100
-  static constexpr int kFar = 4, kMax = 8;                 // a single interruption does not decide
+  // A single interruption does not decide. Between far cores a line that the peer has not read since comes at once, so
+  // a slow one counts for two quick ones.
+  static constexpr int kSlow = 2, kFar = 5, kMax = 10;
 
   void fetch(std::atomic<std::uint64_t>& line);
 
