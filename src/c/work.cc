@@ -8,8 +8,8 @@ using namespace tutti::internal::c_api;
 
 namespace {
 
-// *done: whether the call is over. A call that has failed is over too. One that was asked wrongly, or by a forked child,
-// goes on.
+// *done: whether the call is over. A call that has failed is over too. One that was asked wrongly, or by a forked
+// child, goes on.
 template <class Ask>
 void ask(int& done, const Ask& is_over) try {
   done = is_over() ? 1 : 0;

@@ -115,8 +115,8 @@ class Channel {
   // message). Called by the executor before it waits and when an operation ends.
   virtual void flush() = 0;
 
-  // Whether a message has arrived, or begun to, that nobody has claimed, and its tag: for a rank that looks who has sent,
-  // and for the check at the end of a communicator's life.
+  // Whether a message has arrived, or begun to, that nobody has claimed, and its tag: for a rank that looks who has
+  // sent, and for the check at the end of a communicator's life.
   virtual bool unclaimed(Tag& tag) = 0;
 
   // Takes back all that this rank has lent, either way; from then on nothing else may be called but unclaimed(). True
