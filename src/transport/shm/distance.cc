@@ -1,5 +1,7 @@
 #include "transport/shm/distance.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -30,13 +32,13 @@ std::int64_t ns_of_clock() {
 
 }  // namespace
 
-// The first locked instruction waits for this core's own earlier writes, so that the second one waits for the line
-// alone. An exchange: a compiler may make a load of `line |= 0`. Nobody else writes to the line.
+// The fence waits for this core's own earlier writes, so that the exchange waits for the line alone. An exchange: a
+// compiler may make a load of `line |= 0`. Nobody else writes to the line.
 void Distance::fetch(std::atomic<std::uint64_t>& line) {
   unlooked_bytes_ = 0;
   const std::uint64_t value = line.load(std::memory_order_relaxed);
   const std::int64_t clock = ns_of_clock();
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  _mm_mfence();
   const std::int64_t start = now_ns();
   line.exchange(value, std::memory_order_relaxed);
   judge(now_ns() - start - clock);
