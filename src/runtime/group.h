@@ -47,8 +47,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // If it was asked for before; else nullptr.
   Group* known_lane_to(int peer) const { return known_lane(peer, true); }
   Group* known_lane_from(int peer) const { return known_lane(peer, false); }
-  // A rank that has sent what no receive here is waiting for, and that is well; none if there is none by then. A time
-  // of 0: looks once. Makes the lanes from all ranks. Throws the group's failure.
+  // A rank that has sent what no receive here is waiting for; nothing if there is none by then. A time of 0: looks
+  // once. Makes the lanes from all ranks. Throws the group's failure.
   std::optional<int> probe(BackoffPolicy::Clock::time_point until);
   // A group of this rank alone, for what it sends to itself.
   Group& lane_to_self() { return lane(rank(), rank()); }
@@ -157,7 +157,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   }
   std::vector<std::shared_ptr<Group>> lanes() const;
   bool has_message();
-  std::optional<int> find_sender();
+  std::optional<int> find_sender() const;
   struct Sides {
     Side in, out;
     bool staged() const { return in.staged || out.staged; }

@@ -15,14 +15,11 @@ bool Group::has_message() {
   return link.channel->unclaimed(tag);
 }
 
-// Every rank gets its turn: the look begins behind the rank that was found last. Under the engine's lock.
-std::optional<int> Group::find_sender() {
-  for (int i = 1; i <= size(); ++i) {
-    const int peer = (last_sender_ + i) % size();
-    if (peer == rank() || !known_lane_from(peer)->has_message()) continue;
-    last_sender_ = peer;
-    return peer;
-  }
+// The look begins behind the rank that was found last, so every rank gets its turn. Under the engine's lock.
+std::optional<int> Group::find_sender() const {
+  for (int i = 1; i <= size(); ++i)
+    if (const int peer = (last_sender_ + i) % size(); peer != rank() && known_lane_from(peer)->has_message())
+      return peer;
   return std::nullopt;
 }
 
@@ -36,10 +33,13 @@ std::optional<int> Group::probe(BackoffPolicy::Clock::time_point until) {
   while (true) {
     engine.advance_all();
     if (!failure_->is_well()) refuse();
-    if (const auto sender = find_sender()) return sender;
+    if (const auto sender = find_sender()) {
+      last_sender_ = *sender;
+      return sender;
+    }
+    if (until == BackoffPolicy::Clock::time_point{}) return std::nullopt;
     bool looked;
     const Pause pause = backoff.next(looked);
-    if (until == BackoffPolicy::Clock::time_point{}) return std::nullopt;
     if (looked) {
       watch(backoff.now());
       for (const auto& [way, lane] : lanes_) lane->watch(backoff.now());  // what was started there may time out
@@ -47,7 +47,7 @@ std::optional<int> Group::probe(BackoffPolicy::Clock::time_point until) {
       engine.watch_processor(backoff.look());
       backoff.set_crowded(engine.crowding().is_crowded(), engine.crowding().no_yield_before());
       lock.yield();
-      if (backoff.now() >= until) return find_sender();
+      if (backoff.now() >= until) return std::nullopt;
     }
     switch (pause) {
       case Pause::spin: _mm_pause(); break;

@@ -8,7 +8,7 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::int64_t kSlowNs = 190, kFastNs = 50;  // a line between far cores, and near ones
+constexpr std::int64_t kSlowNs = 105, kFastNs = 25;  // a line between far cores, and near ones
 
 void judge(Distance& distance, std::int64_t ns, int times) {
   for (int i = 0; i < times; ++i) distance.judge(ns);

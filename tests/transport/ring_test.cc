@@ -30,14 +30,6 @@ TEST(Ring, SpaceIsFreeAgainOnceTheLineThatAnnouncedItIsConsumed) {
   EXPECT_FALSE(writer.write(64, kFirstLine + 3));
 }
 
-TEST(Ring, ARankIsNotFurtherAheadThanTheCacheHolds) {
-  Writer writer{.ring = Ring(2 * kMaxAheadBytes)};
-  for (int i = 0; i < 8; ++i) EXPECT_TRUE(writer.write(kMaxAheadBytes / 8, kFirstLine));
-  EXPECT_FALSE(writer.write(64, kFirstLine));
-  EXPECT_TRUE(writer.write(kMaxAheadBytes / 8, kFirstLine + 1));
-  EXPECT_FALSE(writer.write(64, kFirstLine + 1));
-}
-
 // The peer consumes nothing while this rank writes as many lines as a lane has; over all numbers that wrap around.
 TEST(Ring, LinesThatAreNotConsumedFreeNothingHoweverManyThereAre) {
   Writer writer;

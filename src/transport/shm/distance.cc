@@ -8,9 +8,9 @@
 namespace tutti::internal::shm {
 namespace {
 
-// AMD EPYC, 2.6 GHz, in a virtual machine: cores that share a cache 20 to 40 ns, cores that do not 160 to 200.
-// Elsewhere cores of one socket take 30 to 70 ns, those of two 120 and more.
-constexpr std::int64_t kFarNs = 90;
+// AMD EPYC, 2.6 GHz, in a virtual machine: cores that share a cache 10 to 40 ns, cores that do not 95 to 130. Not
+// measured on another processor.
+constexpr std::int64_t kFarNs = 70;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

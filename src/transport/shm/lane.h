@@ -34,9 +34,6 @@ inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 // The most that a fragment has; and at most a quarter of a ring, so that copying in and out overlap. (2 ranks, own
 // buffers in place: all_reduce of 256 KiB 13.4 us with 64 KiB, 11.6 with 128; of 4 MiB 225 and 206.)
 inline constexpr std::size_t kFragmentBytes = 128 << 10;
-// What the peer has not consumed is to be in the cache still when it comes to it. (2 ranks, own buffers, broadcast of
-// 16 MiB: 2100 us with 2 MiB, 950 with 1 MiB of a ring of 2.)
-inline constexpr std::size_t kMaxAheadBytes = 1 << 20;
 inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std::min(kFragmentBytes, ring_bytes / 4); }
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it.
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)

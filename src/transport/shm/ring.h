@@ -2,7 +2,6 @@
 // line that announced it.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +22,7 @@ class Ring {
   // where it is too short. The peer has consumed all lines below number `acked`.
   bool find(std::size_t bytes, std::uint32_t acked, std::uint64_t& at) const {
     at = offset(head_) + bytes <= bytes_ ? head_ : head_ + bytes_ - offset(head_);
-    return at + bytes - ends_[(acked - 1) % ends_.size()] <= std::min(bytes_, kMaxAheadBytes);
+    return at + bytes - ends_[(acked - 1) % ends_.size()] <= bytes_;
   }
   void take(std::uint64_t at, std::size_t bytes) { head_ = at + (bytes + 63) / 64 * 64; }
 

@@ -129,8 +129,7 @@ class OwnLoops final : public LimitLoops {
     const std::size_t floats = bytes / sizeof(float) + kGrain;
     const std::size_t rows =
         holds_.traits.combines() ? ranks_ : static_cast<std::size_t>(holds_.traits.buffer_rows(processes()));
-    const bool whole = holds_.traits.output == Held::all && bytes <= kOneRoundBytes;
-    const std::size_t longest = (floats / (whole ? 1 : rows) / kGrain + 2) * kGrain;
+    const std::size_t longest = (floats / (is_one_round(bytes) ? 1 : rows) / kGrain + 2) * kGrain;
     length_ = std::min(piece_, longest);
     slots_ = std::min(kLongPieces * piece_ / length_, kMostSlots);
   }
@@ -141,8 +140,10 @@ class OwnLoops final : public LimitLoops {
       const std::size_t row = sizeof(float) * static_cast<std::size_t>(holds_.traits.buffer_rows(processes()));
       return move((bytes + row - 1) / row);
     }
-    if (holds_.traits.output == Held::all && bytes <= kOneRoundBytes) return combine_all(grains * kGrain);
-    combine(grains);
+    is_one_round(bytes) ? combine_all(grains * kGrain) : combine(grains);
+  }
+  bool is_one_round(std::size_t bytes) const {
+    return holds_.traits.combines() && holds_.traits.output == Held::all && bytes <= kOneRoundBytes;
   }
 
   Piece slice(std::size_t grains, std::size_t rank, std::uint64_t number) const {

@@ -109,7 +109,9 @@ class ShmLoops final : public LimitLoops {
     // Outputs that do not fit the caches are written past them, if that is quicker.
     streams_ = false;
     const double plain = timed(me, bytes, calls);
-    if (!holds_.traits.combines() || bytes * 2 * static_cast<std::size_t>(ranks_) <= (3u << 20)) return plain;
+    if (!holds_.traits.combines() || holds_.traits.is_scan() ||
+        bytes * 2 * static_cast<std::size_t>(ranks_) <= (3u << 20))
+      return plain;
     streams_ = true;
     return std::min(plain, timed(me, bytes, calls));
   }
