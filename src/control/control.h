@@ -142,7 +142,8 @@ class Control {
   // --- failure
   using OnNotice = std::function<void(const Notice&)>;
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
-  // Tells every other rank of the job that `communicator` has failed. Thread-safe.
+  // Tells every other rank of the job that `communicator` has failed. Returns once that is on its way, so that a
+  // process that ends right afterwards has said it; after 200 ms at most. Thread-safe.
   virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
   // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows. A peer that has left `whole`,
   // of which `communicator` is a lane, has left the lane too, even if it never made it. For a peer that has left the

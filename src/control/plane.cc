@@ -16,6 +16,12 @@ namespace tutti::internal {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+namespace {
+
+constexpr std::chrono::milliseconds kSayingWithin{200};
+
+}  // namespace
+
 Plane::Plane(const Settings& settings, Meeting meeting)
     : settings_(settings),
       meeting_(std::move(meeting)),
@@ -204,7 +210,13 @@ void Plane::poison(std::uint64_t communicator, ErrorCode code, const std::string
   notice.code = code;
   notice.message = message.substr(0, kMaxPoisonText);
   // Not post(): on the control thread that would put it behind what another thread posts now, such as the goodbye.
-  asio::dispatch(io_, [this, notice] { uplink_->send(notice); });
+  if (io_.get_executor().running_in_this_thread()) return uplink_->send(notice);
+  const auto said = std::make_shared<std::promise<void>>();
+  asio::post(io_, [this, notice, said] {
+    uplink_->send(notice);
+    asio::post(io_, [said] { said->set_value(); });  // behind what the hub posts itself
+  });
+  said->get_future().wait_for(kSayingWithin);
 }
 
 void Plane::probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) {

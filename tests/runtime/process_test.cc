@@ -282,6 +282,32 @@ TEST_P(Process, RanksThatHaveCompletedDoNotMindAnothersDeath) {
 }
 
 // Nothing is owed to it: what it needs has been sent.
+// What a rank said before it ended counts, not that it ended: whoever gives up may end his process at once.
+TEST_P(Process, WhoAbortsAndEndsAtOnceIsSaidToHaveAborted) {
+  for (int round = 0; round < 20; ++round) {
+    const int who = round % 3;
+    const std::uint16_t port = free_port();
+    Processes ranks(3, [&](int r, const Processes::Report& report) {
+      Communicator world = Communicator::join(meeting_at(port, GetParam(), r, 3));
+      if (r == who) {
+        world.barrier();
+        world.abort("enough");
+        ::_exit(0);
+      }
+      try {
+        world.barrier();
+        world.barrier();
+        report('0');
+      } catch (const Error& error) {
+        report(error.code == ErrorCode::aborted && error.peer == who ? 'y' : 'n');
+        ::usleep(100'000);  // rank 0 tells the others
+      }
+      ::_exit(0);
+    });
+    for (int told = 0; told < 2; ++told) EXPECT_EQ(ranks.next_report(), 'y') << "rank " << who << " aborted";
+  }
+}
+
 TEST_P(Process, NobodyWaitsInLeavingForARankThatIsLate) {
   for (const int late : {0, 1}) {
     Settings settings;
