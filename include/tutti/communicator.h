@@ -58,7 +58,7 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-/// Memory of the caller that the RDMA device knows. While this object lives, large messages in that memory are sent
+/// Memory of the caller that was registered or adopted. While this object lives, large messages in that memory are sent
 /// from where they lie and written to their place, without a copy. Until then the memory must be neither freed nor
 /// unmapped. Movable.
 class Registration {
@@ -66,7 +66,7 @@ class Registration {
   TUTTI_API Registration();                                    ///< registers nothing
   TUTTI_API Registration(Registration&&) noexcept;             ///< takes over the registration
   TUTTI_API Registration& operator=(Registration&&) noexcept;  ///< ends the registration that was here
-  TUTTI_API ~Registration();                                   ///< ends the registration
+  TUTTI_API ~Registration();                                   ///< ends the registration: no call may still use it
 
  private:
   friend class Communicator;
@@ -91,14 +91,15 @@ class Registration {
 ///
 /// **Buffers after a call.** Once a call is done or has thrown, no peer touches this rank's buffers. For that, a call
 /// that fails waits up to ten seconds for a peer that was stopped in the middle of it, and then up to ten seconds for
-/// its own GPU. If the peer is still stopped then, memory of allocate() is never handed out again. If the GPU is still
-/// busy then, it may still read the input and overwrite the output: synchronise the device before you free them.
+/// its own GPU. If the peer is still stopped then, memory of allocate() is never handed out again, and adopted memory
+/// is private from then on. If the GPU is still busy then, it may still read the input and overwrite the output:
+/// synchronise the device before you free them.
 ///
 /// **Errors before the call.** Three kinds of error leave the communicator usable: Error{invalid_argument},
-/// Error{unsupported}, and the Error{system} of register_memory(), of allocate(), and of a call on device memory or a
-/// stream for which CUDA refuses something, for example pinned memory. This rank has not made the call then. Its peers
-/// wait for it, at most Settings::timeout, unless it makes the call after all or calls abort(). What allocate() throws,
-/// it throws on all ranks.
+/// Error{unsupported}, and the Error{system} of register_memory(), of adopt(), of allocate(), and of a call on device
+/// memory or a stream for which CUDA refuses something, for example pinned memory. This rank has not made the call
+/// then. Its peers wait for it, at most Settings::timeout, unless it makes the call after all or calls abort(). What
+/// allocate() throws, it throws on all ranks.
 ///
 /// **Errors during the call.** Every other error is final: the communicator has failed, output buffers are unspecified,
 /// and every later call throws the same error.
@@ -108,7 +109,8 @@ class Registration {
 ///
 /// **fork().** The child has no part in the job. Every call in it, also of a Work, throws Error{unsupported} and
 /// disturbs nobody; rank(), size(), choose() and table() still answer. What is destroyed in the child does nothing to
-/// the parent or its peers. Symmetric memory is still shared with the parent. The child may join another job.
+/// the parent or its peers. The memory of allocate() and of adopt() is still shared with the parent. The child may join
+/// another job.
 ///
 /// **Moved from.** A communicator that was moved from, or finalized, can only be destroyed, assigned to or finalized.
 class Communicator {
@@ -397,9 +399,31 @@ class Communicator {
   /// Throws Error{system} if the device or the memlock limit refuses; the communicator stays usable.
   TUTTI_API Registration register_memory(void* data, std::size_t bytes);
 
-  /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Does not block. Thread-safe:
-  /// also during a call of another thread. If rank 0 has left the job, the other ranks find out only by this rank's
-  /// closed connections.
+  /// Shares data[0, bytes), memory of the caller's own, with the ranks of this host, in place: the address and the
+  /// contents stay. Then calls on buffers in it are as fast as on memory of allocate(). Not collective: a rank adopts
+  /// what it likes, when it likes. The result holds for all communicators of the job. When it goes, the memory is
+  /// private again, with the contents that it has then. adopt() also does what register_memory() does.
+  ///
+  /// The memory must be private to the process, as that of malloc(), new and anonymous mmap() is: not a mapped file, no
+  /// huge pages of hugetlbfs, not pinned for a GPU, nor registered with a device by others. No thread may use it during
+  /// adopt(), nor while the result goes. Only whole pages of 4096 bytes are shared, so nothing beside the buffer is;
+  /// the bytes before the first and after the last whole page are copied for each message that has some of them. A
+  /// buffer that starts at a multiple of 4096 and ends at one is quickest. One without a whole page stays as it is.
+  ///
+  /// fork(): a child shares the adopted pages with its parent, as it does the memory of allocate(). What either writes
+  /// there, both see; so a child that goes on must not write there.
+  ///
+  /// Blocks while the memory is copied, twice: into shared pages, and back when the result goes. Meanwhile it is there
+  /// twice. It counts as memory of allocate(): 64 GiB in all. If a call fails while a peer is stopped in the middle of
+  /// it (see "Buffers after a call"), all adopted memory is private again at once. If no rank is reached by shared
+  /// memory, the pages stay as they are. Thread-safe. Throws Error{invalid_argument} for memory that is not as said
+  /// here, or is adopted already; Error{system} if there is no room. Nothing has changed then, and the communicator
+  /// stays usable.
+  TUTTI_API Registration adopt(void* data, std::size_t bytes);
+
+  /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Returns once the others are
+  /// being told, after 200 ms at most: so the process may end right afterwards. Thread-safe: also during a call of
+  /// another thread. If rank 0 has left the job, the other ranks find out only by this rank's closed connections.
   TUTTI_API void abort(const std::string& reason);
 
   /// How long later calls here that name no timeout wait for a peer or a GPU that does not come to them; 0: as long as

@@ -183,7 +183,16 @@ TUTTI_API tutti_result_t tutti_comm_rank(tutti_comm_t comm, int* rank);
 /// device or the memlock limit refuses, it gives TUTTI_SYSTEM_ERROR, and the communicator stays usable.
 TUTTI_API tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes,
                                              tutti_registration_t* registration);
-/// Ends a registration. `comm` may be null, as it may be gone already. Does not block.
+/// Shares data[0, bytes), memory of the caller's own, with the ranks of this host, in place, until *registration is
+/// ended by tutti_comm_deregister(): the address and the contents stay, and calls on buffers in it are as fast as on
+/// memory of tutti_memory_allocate(). It also does what tutti_comm_register() does. Not collective. Thread-safe. Blocks
+/// while the memory is copied, twice. TUTTI_ERROR_INVALID_ARGUMENT for memory that is not private to the process (as
+/// that of malloc() is), is pinned, or is adopted already; TUTTI_SYSTEM_ERROR if there is no room. What it means for
+/// whole pages, threads and fork(): Communicator::adopt() in communicator.h.
+TUTTI_API tutti_result_t tutti_comm_adopt(tutti_comm_t comm, void* data, size_t bytes,
+                                          tutti_registration_t* registration);
+/// Ends a registration or an adoption. `comm` may be null, as it may be gone already. Blocks while adopted memory is
+/// copied. No call may still use the memory.
 TUTTI_API tutti_result_t tutti_comm_deregister(tutti_comm_t comm, tutti_registration_t registration);
 
 /// *memory = new memory of `bytes` bytes. Collective, and blocks: every rank asks for the same number. The peers of

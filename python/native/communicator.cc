@@ -250,6 +250,21 @@ std::unique_ptr<Memory> Communicator::allocate(std::size_t bytes) {
   return std::make_unique<Memory>(memory);
 }
 
+std::unique_ptr<Adoption> Communicator::adopt(std::uintptr_t address, std::size_t bytes, py::object keep) {
+  tutti_registration_t adopted = nullptr;
+  call([&](tutti_comm_t comm) { return tutti_comm_adopt(comm, reinterpret_cast<void*>(address), bytes, &adopted); });
+  return std::make_unique<Adoption>(adopted, std::move(keep));
+}
+
+void Adoption::release() {
+  if (handle_ == nullptr) return;
+  {
+    const py::gil_scoped_release without_lock;
+    tutti_comm_deregister(nullptr, std::exchange(handle_, nullptr));
+  }
+  keep_ = py::none();
+}
+
 void Communicator::abort(const std::string& reason) {
   call([&](tutti_comm_t comm) { return tutti_comm_abort(comm, reason.c_str()); });
 }

@@ -41,6 +41,20 @@ class Memory {
   tutti_memory_t handle_;
 };
 
+// Memory of a Python object that is shared with the ranks of this host, in place. Keeps the object.
+class Adoption {
+ public:
+  Adoption(tutti_registration_t handle, py::object keep) : handle_(handle), keep_(std::move(keep)) {}
+  Adoption(const Adoption&) = delete;
+  Adoption& operator=(const Adoption&) = delete;
+  ~Adoption() { release(); }
+  void release();  // no call may still use the memory; again: does nothing
+
+ private:
+  tutti_registration_t handle_;
+  py::object keep_;
+};
+
 // The functions are called with the interpreter's lock, and give it up while they are in the library.
 class Communicator {
  public:
@@ -59,6 +73,7 @@ class Communicator {
   std::unique_ptr<Communicator> split(int color, int key);  // null for a negative color
   std::unique_ptr<Communicator> subgroup(const std::vector<int>& ranks, const std::string& name);
   std::unique_ptr<Memory> allocate(std::size_t bytes);
+  std::unique_ptr<Adoption> adopt(std::uintptr_t address, std::size_t bytes, py::object keep);
   void abort(const std::string& reason);
   std::optional<Failure> failure() const;
   void set_timeout(std::int64_t milliseconds);

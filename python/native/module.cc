@@ -88,6 +88,7 @@ void bind_communicator(py::module_& module) {
       .def("split", &Communicator::split)
       .def("subgroup", &Communicator::subgroup)
       .def("allocate", &Communicator::allocate)
+      .def("adopt", &Communicator::adopt)
       .def("abort", &Communicator::abort)
       .def("failure",
            [](const Communicator& comm) -> py::object {
@@ -114,6 +115,11 @@ void bind_memory(py::module_& module) {
       .def_property_readonly("bytes", &Buffer::bytes)
       .def_property_readonly("item_bytes", &Buffer::item_bytes)
       .def_property_readonly("format", &Buffer::format);
+  py::class_<Adoption>(module, "Adoption")
+      .def("release", &Adoption::release,
+           "Makes the memory private again, with the contents that it has now. No call may still use it.")
+      .def("__enter__", [](py::object self) { return self; })
+      .def("__exit__", [](Adoption& adoption, const py::args&) { adoption.release(); });
   py::class_<Memory>(module, "Memory", py::buffer_protocol())
       .def_property_readonly("address", [](const Memory& memory) { return reinterpret_cast<Address>(memory.data()); })
       .def("__len__", &Memory::bytes)

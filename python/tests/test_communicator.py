@@ -75,6 +75,13 @@ def types_and_buffers(rank: int, size: int) -> None:
         array[:] = rank
         world.all_reduce(array)
         assert array[0] == size * (size - 1) / 2 and len(shared) == 4096
+        own = np.full(30_000, rank, np.float32)
+        with world.adopt(own) as adopted:
+            assert own[0] == rank and world.all_reduce(own)[29_999] == size * (size - 1) / 2
+        adopted.release()
+        assert own[15_000] == size * (size - 1) / 2
+        with pytest.raises(TypeError):
+            world.adopt(b"not writable" * 1000)
         strided = np.ones((4, 4), np.float32)[:, ::2]
         with pytest.raises(TypeError, match="input must be a writable C-contiguous buffer"):
             world.all_reduce(strided)

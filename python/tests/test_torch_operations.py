@@ -9,6 +9,7 @@ from ranks import run
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
+import tutti.torch  # noqa: E402
 
 MOVED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
          torch.float64, torch.bool, torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.float8_e5m2,
@@ -356,6 +357,26 @@ def test_works_and_futures(transport):
 
 def test_groups():
     run(3, groups)
+
+
+def adopted(rank, size):
+    dist.init_process_group("tutti")
+    tensor = torch.full((300, 1000), float(rank + 1))
+    with tutti.torch.adopt(tensor[1:]):  # the storage, so all of it
+        dist.all_reduce(tensor)
+        dist.all_reduce(tensor.t())
+    assert torch.equal(tensor, torch.full((300, 1000), size * size * (size + 1) / 2))
+    kept = tutti.torch.adopt(tensor, dist.group.WORLD)
+    with pytest.raises(tutti.Error, match="shared already"):
+        tutti.torch.adopt(tensor)
+    del tensor  # which `kept` keeps
+    dist.barrier()
+    dist.destroy_process_group()
+    kept.release()
+
+
+def test_adopted_memory():
+    run(3, adopted)
 
 
 # --- failures

@@ -23,11 +23,13 @@ BAND, BOR, BXOR = Op.BAND, Op.BOR, Op.BXOR
 
 #: Memory that every rank of this host maps: Communicator.allocate() makes it. It has the buffer protocol.
 Memory = _native.Memory
+#: Memory that is shared in place: Communicator.adopt() makes it.
+Adoption = _native.Adoption
 
 __version__ = "{}.{}.{}".format(*divmod(_native.version() // 100, 100), _native.version() % 100)
 
 __all__ = [
-    "AVG", "BAND", "BOR", "BXOR", "Buffer", "Communicator", "DType", "Error", "ErrorCode", "MAX", "MIN", "Memory", "Op",
+    "AVG", "Adoption", "BAND", "BOR", "BXOR", "Buffer", "Communicator", "DType", "Error", "ErrorCode", "MAX", "MIN", "Memory", "Op",
     "Order", "PROD", "SUM", "Store", "Work", "from_store", "from_unique_id", "group", "init", "unique_id",
 ]
 

@@ -29,17 +29,21 @@ def seconds(duration: Duration) -> float:
     return duration.total_seconds() if isinstance(duration, datetime.timedelta) else float(duration)
 
 
+def _memory_of(buffer: Buffer, name: str, writable: bool) -> _native.Buffer:
+    try:
+        return _native.Buffer(buffer, writable)
+    except (BufferError, ValueError, TypeError) as error:
+        wanted = "a writable C-contiguous buffer" if writable else "a C-contiguous buffer"
+        raise TypeError(f"{name} must be {wanted}, such as a NumPy array: {error}") from None
+
+
 class _Elements:
     """A buffer as the library takes it: an address, a number of elements, and their type. It holds the buffer."""
 
     __slots__ = ("address", "count", "dtype", "_view")
 
     def __init__(self, buffer: Buffer, name: str, writable: bool, dtype: DType | None):
-        try:
-            view = _native.Buffer(buffer, writable)
-        except (BufferError, ValueError, TypeError) as error:
-            wanted = "a writable C-contiguous buffer" if writable else "a C-contiguous buffer"
-            raise TypeError(f"{name} must be {wanted}, such as a NumPy array: {error}") from None
+        view = _memory_of(buffer, name, writable)
         if is_swapped_or_opaque(view.format):
             raise TypeError(f'{name} has elements "{view.format}": of the other byte order, or no numbers')
         if dtype is not None:
@@ -196,6 +200,18 @@ class Communicator:
         """Collective: new memory that the peers of this host read and write directly. numpy.frombuffer() takes it.
         Every rank asks for the same number. Blocks."""
         return self._native.allocate(bytes)
+
+    def adopt(self, buffer: Buffer) -> _native.Adoption:
+        """Shares the memory of `buffer` with the ranks of this host, in place: the array stays where it is, and calls on
+        it are as fast as on memory of allocate(). Not collective.
+
+        Until the result's release(), or the end of `with world.adopt(array):`, or until the result is dropped. It keeps
+        the array. Blocks while the memory is copied, twice. The memory is whole pages of an ordinary array: no mapped
+        file. No thread may use it meanwhile. A fork()ed child shares it. Communicator::adopt() in tutti/communicator.h
+        says all that. Raises TypeError, Error (INVALID_ARGUMENT, SYSTEM); then nothing has changed.
+        """
+        view = _memory_of(buffer, "buffer", True)
+        return self._native.adopt(view.address if view.bytes else 0, view.bytes, view)
 
     # --- collectives, started
 

@@ -66,6 +66,15 @@ tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size_t bytes, 
   });
 }
 
+tutti_result_t tutti_comm_adopt(tutti_comm_t comm, void* data, size_t bytes, tutti_registration_t* registration) {
+  return guarded([&] {
+    tutti_registration_t& made = cleared("tutti_comm_adopt", registration, "registration");
+    tutti_comm& whole = in_use("tutti_comm_adopt", comm);
+    if (data == nullptr && bytes > 0) refuse_null("tutti_comm_adopt", "data");
+    made = new tutti_registration{whole.world.adopt(data, bytes)};
+  });
+}
+
 tutti_result_t tutti_comm_deregister(tutti_comm_t, tutti_registration_t registration) {
   return guarded([&] { delete registration; });
 }

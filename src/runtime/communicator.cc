@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <exception>
 #include <future>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "control/env.h"
+#include "cuda/memory.h"
 #include "runtime/any_call.h"
 #include "runtime/call_terms.h"
 #include "runtime/group.h"
@@ -182,6 +184,19 @@ Registration Communicator::register_memory(void* data, std::size_t bytes) {
   group_->job().engine().refuse_if_forked();
   Registration registration;
   registration.owner_ = group_->job().transports().register_memory(static_cast<std::byte*>(data), bytes);
+  return registration;
+}
+
+Registration Communicator::adopt(void* data, std::size_t bytes) {
+  const auto refuse = [](const std::string& why) { throw Error(ErrorCode::invalid_argument, "adopt: " + why); };
+  group_->job().engine().refuse_if_forked();
+  auto* const first = static_cast<std::byte*>(data);
+  if (bytes > 0 && first == nullptr) refuse("there is no memory");
+  if (bytes > std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(first))
+    refuse(std::to_string(bytes) + " bytes are more than the address space has");
+  if (bytes > 0 && internal::cuda::location_of(first).kind != MemoryKind::host) refuse("CUDA has pinned the memory");
+  Registration registration;
+  registration.owner_ = group_->job().transports().adopt(first, bytes);
   return registration;
 }
 

@@ -200,6 +200,19 @@ std::shared_ptr<SymmetricMemory> Transports::allocate(std::size_t bytes) const {
   return memory;
 }
 
+std::shared_ptr<void> Transports::adopt(std::byte* data, std::size_t bytes) const {
+  if (bytes == 0) return nullptr;
+  struct Parts {
+    std::shared_ptr<void> shared;
+    std::shared_ptr<void> registered;  // the pages that are shared, and so it ends first
+  } parts;
+  for (Transport* transport : used())
+    if (parts.shared == nullptr) parts.shared = transport->adopt(data, bytes);
+  parts.registered = register_memory(data, bytes);
+  if (parts.registered == nullptr) return parts.shared;
+  return std::make_shared<Parts>(std::move(parts));
+}
+
 void Transports::keep_memory() {
   for (Transport* transport : used()) transport->keep_memory();
 }

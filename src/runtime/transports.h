@@ -45,7 +45,9 @@ class Transports {
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
 
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;
-  void keep_memory();  // a peer may still touch what allocate() gave: none of it is used again
+  // As Communicator::adopt().
+  std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) const;
+  void keep_memory();  // as Transport::keep_memory()
   // While the result lives, data[0, bytes) is sent without a copy where a transport can. Thread-safe. Throws
   // Error{system}.
   std::shared_ptr<void> register_memory(std::byte* data, std::size_t bytes) const;

@@ -153,7 +153,15 @@ class Transport {
     static_cast<void>(bytes);
     return nullptr;
   }
-  // A peer may still touch that memory, now or later: what is given back from now on is never used again.
+  // Makes memory of the caller such memory while the result lives, which may be longer than the transport. As
+  // Communicator::adopt() says. nullptr where this transport has none. Thread-safe. Throws Error{invalid_argument,
+  // system}.
+  virtual std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) {
+    static_cast<void>(data), static_cast<void>(bytes);
+    return nullptr;
+  }
+  // A peer may still touch memory of either kind, now or later: what is given back from now on is never used again, and
+  // what was adopted is private again.
   virtual void keep_memory() {}
 
   // While the result lives, which may be longer than the transport, messages in data[0, bytes) are sent from there and

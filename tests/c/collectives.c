@@ -320,6 +320,17 @@ void parts_and_memory(tutti_comm_t world, int rank, int size) {
   EXPECT(values[0] == size * (size + 1) / 2);
   SUCCEEDS(tutti_comm_deregister(world, registration));
   SUCCEEDS(tutti_memory_free(memory));
+  {
+    enum { kCount = 5000 };
+    int64_t* const own = malloc(kCount * sizeof *own);
+    int i;
+    for (i = 0; i < kCount; ++i) own[i] = rank + i;
+    SUCCEEDS(tutti_comm_adopt(world, own, kCount * sizeof *own, &registration));
+    SUCCEEDS(tutti_all_reduce(own, own, kCount, TUTTI_INT64, TUTTI_SUM, world, NULL));
+    SUCCEEDS(tutti_comm_deregister(world, registration));
+    for (i = 0; i < kCount; ++i) EXPECT(own[i] == size * (size - 1) / 2 + (int64_t)size * i);
+    free(own);
+  }
   SUCCEEDS(tutti_comm_get_async_error(world, &failure));
   EXPECT(failure == TUTTI_SUCCESS);
 }

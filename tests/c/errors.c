@@ -30,6 +30,7 @@ void refuse_nulls(void) {
   FAILS(tutti_comm_count(NULL, &number), TUTTI_INVALID_ARGUMENT, "comm is null");
   FAILS(tutti_comm_rank(NULL, &number), TUTTI_INVALID_ARGUMENT, "comm is null");
   FAILS(tutti_comm_register(NULL, values, 8, &registration), TUTTI_INVALID_ARGUMENT, "comm is null");
+  FAILS(tutti_comm_adopt(NULL, values, 8, &registration), TUTTI_INVALID_ARGUMENT, "comm is null");
   FAILS(tutti_memory_allocate(NULL, 8, &memory), TUTTI_INVALID_ARGUMENT, "comm is null");
   FAILS(tutti_work_test(NULL, &number), TUTTI_INVALID_ARGUMENT, "work is null");
   FAILS(tutti_work_wait(NULL), TUTTI_INVALID_ARGUMENT, "work is null");
@@ -47,6 +48,8 @@ void refuse_nulls(void) {
   FAILS(tutti_comm_rank(world, NULL), TUTTI_INVALID_ARGUMENT, "rank is null");
   FAILS(tutti_comm_get_async_error(world, NULL), TUTTI_INVALID_ARGUMENT, "failure is null");
   FAILS(tutti_comm_register(world, NULL, 8, &registration), TUTTI_INVALID_ARGUMENT, "data is null");
+  FAILS(tutti_comm_adopt(world, NULL, 8, &registration), TUTTI_INVALID_ARGUMENT, "data is null");
+  FAILS(tutti_comm_adopt(world, values, 8, NULL), TUTTI_INVALID_ARGUMENT, "registration is null");
   FAILS(tutti_memory_allocate(world, 8, NULL), TUTTI_INVALID_ARGUMENT, "memory is null");
   SUCCEEDS(tutti_start_barrier(world, NULL, &work));
   FAILS(tutti_work_test(work, NULL), TUTTI_INVALID_ARGUMENT, "done is null");
@@ -184,6 +187,7 @@ static void call_in_child(void* handles) {
   IS_REFUSED(tutti_comm_create_group(world, &number, 1, NULL, &part));
   IS_REFUSED(tutti_memory_allocate(world, 100, &memory));
   IS_REFUSED(tutti_comm_register(world, in, sizeof in, &registration));
+  IS_REFUSED(tutti_comm_adopt(world, in, sizeof in, &registration));
   IS_REFUSED(tutti_comm_abort(world, NULL));
   IS_REFUSED(tutti_comm_get_async_error(world, &failure));
   EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_UNSUPPORTED);

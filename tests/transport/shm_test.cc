@@ -205,7 +205,7 @@ TEST(Shm, SymmetricMemoryIsInOnePieceForAllWhoMapItWhereverExtentsEnd) {
   std::uint64_t offset = 0;
   EXPECT_FALSE(own->holds(own->at(0), 1, offset)) << "that is no symmetric memory";
   EXPECT_FALSE(own->holds(own->at(offsets[0]), shm::kSlotBytes + 1, offset)) << "that is more than its extent";
-  EXPECT_FALSE(own->holds(&offset, sizeof offset, offset));
+  EXPECT_FALSE(own->is_symmetric(&offset, sizeof offset, offset));
 }
 
 TEST(Shm, MemoryThatNobodyHasMadeIsRefused) {

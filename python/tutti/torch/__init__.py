@@ -2,11 +2,13 @@
 
 `torch.distributed.init_process_group("tutti")` finds it by itself, through the entry points of the package; so does
 `torchrun`. This module is for what goes beyond: `leaves()`, a communication hook of DistributedDataParallel with which
-the weights do not depend on the number of ranks. The guide "PyTorch" says the rest.
+the weights do not depend on the number of ranks; and `adopt()`, which shares a tensor's memory with the ranks of its
+host. The guide "PyTorch" says the rest.
 """
 
+from tutti.torch._adopt import adopt
 from tutti.torch._group import Group
 from tutti.torch._leaves import leaves
 from tutti.torch._register import register
 
-__all__ = ["Group", "leaves", "register"]
+__all__ = ["Group", "adopt", "leaves", "register"]

@@ -4,12 +4,6 @@
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
-namespace {
-
-constexpr std::size_t kPageBytes = 4096;
-
-}  // namespace
-
 LanePair::LanePair(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
     : own_(own),
       peers_(peers),

@@ -78,7 +78,7 @@ void Mapping::keep_near(std::function<void(std::byte*, std::size_t)> place) {
   for (const Extent& extent : mapped_) place_(extent.data, extent.bytes);
 }
 
-bool Mapping::holds(const void* data, std::size_t bytes, std::uint64_t& offset) const {
+bool Mapping::is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const {
   const auto* const at = static_cast<const std::byte*>(data);
   const auto above = std::ranges::upper_bound(mapped_, at, {}, &Extent::data);
   if (above == mapped_.begin()) return false;

@@ -51,7 +51,7 @@ class Mapping {
   void unclaim(std::size_t offset, std::size_t bytes) const noexcept;
 
   // Whether [data, data + bytes) is symmetric memory, and then its offset. Not while an extent is mapped.
-  bool holds(const void* data, std::size_t bytes, std::uint64_t& offset) const;
+  bool is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const;
   // Calls this for what is mapped and will be.
   void keep_near(std::function<void(std::byte*, std::size_t)> place);
 

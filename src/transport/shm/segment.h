@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "transport/shm/adopted.h"
 #include "transport/shm/mapping.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm/segment_layout.h"
@@ -43,7 +44,16 @@ class Segment : public Mapping {
   // Symmetric memory, as of SymmetricHeap.
   std::uint64_t allocate(std::size_t bytes) { return heap_.allocate(bytes); }
   void free(std::uint64_t offset, std::size_t bytes) noexcept { heap_.free(offset, bytes); }
-  void keep_all() noexcept { heap_.keep_all(); }
+  // A peer may still write to memory of the segment, now or later: none is used again.
+  void keep_all() noexcept {
+    heap_.keep_all();
+    adopted_.give_all_back(*this);
+  }
+  Adopted& adopted() { return adopted_; }
+  // Whether [data, data + bytes) is symmetric memory, or adopted, and then its offset. Not while an extent is mapped.
+  bool holds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const {
+    return is_symmetric(data, bytes, offset) || adopted_.holds(data, bytes, offset);
+  }
 
  private:
   explicit Segment(int fd) : Mapping(fd) {}
@@ -53,6 +63,7 @@ class Segment : public Mapping {
   std::byte* base_ = nullptr;  // of the first slot
   std::uint64_t next_lane_ = kLanesOffset;
   SymmetricHeap heap_{*this};
+  Adopted adopted_;
 };
 
 }  // namespace tutti::internal::shm

@@ -47,7 +47,10 @@ struct DirectoryEntry {
 };
 static_assert(kDirectoryEntries * sizeof(DirectoryEntry) == kExtentsOffset - kDirectoryOffset);
 
-inline constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+inline constexpr std::size_t kPageBytes = 4096;
+inline constexpr std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 inline constexpr std::size_t whole_slots(std::size_t bytes) {
   return (bytes + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
 }

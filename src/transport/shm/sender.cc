@@ -11,9 +11,9 @@ namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
-// Symmetric memory is lent even if the peer has said where it wants the message. So the same side copies each time, and
-// the copied cache lines stay with its core.
-bool is_symmetric(const LanePair& lanes, const std::byte* data, std::size_t bytes, std::uint64_t& at) {
+// Memory of this rank's segment is lent even if the peer has said where it wants the message. So the same side copies
+// each time, and the copied cache lines stay with its core.
+bool is_lent(const LanePair& lanes, const std::byte* data, std::size_t bytes, std::uint64_t& at) {
   return bytes >= kCopyBelowBytes && lanes.own().holds(data, bytes, at);
 }
 
@@ -52,7 +52,8 @@ bool Sender::push(Message& message) {
   if (!lines_.has_room()) return false;
   std::uint64_t at = 0;
   LineKind kind{};
-  if (is_symmetric(lines_.lanes(), message.data, message.bytes, at)) {
+  if (is_lent(lines_.lanes(), message.data, message.bytes, at)) {
+    lines_.lanes().own().adopted().show(message.data, message.bytes);
     kind = LineKind::lent;
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
     copy_bytes(posted, message.data, message.bytes);
@@ -149,7 +150,7 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   std::uint64_t at;
-  if (source != nullptr && is_symmetric(lines_.lanes(), source, bytes, at)) return nullptr;
+  if (source != nullptr && is_lent(lines_.lanes(), source, bytes, at)) return nullptr;
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(tag, bytes)) {
     reserved_ = LineKind::delivered;

@@ -43,6 +43,7 @@ class Transport final : public internal::Transport {
 
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
   void keep_memory() override { own_->keep_all(); }
+  std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) override { return shm::adopt(own_, data, bytes); }
   void look_at_peers() override { peers_.look(); }
 
   Segment& own() { return *own_; }

@@ -32,8 +32,8 @@ Bench::Bench(Communicator& world, const BenchOptions& options, std::size_t max_c
       holds_(options.collective, world.size(), options.root),
       expectation_(options, world.size()),
       table_(internal::hash_of(internal::parse_table(world.table(), "the table"))),
-      buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()),
-               options.symmetric, device) {}
+      buffers_(world, max_count * size_of(options.dtype) * parts_of(options.collective, world.size()), options.buffers,
+               device) {}
 
 void Bench::aim_at(std::size_t count) {
   const std::size_t row_bytes = count * size_of(options_.dtype);

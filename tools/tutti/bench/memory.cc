@@ -26,12 +26,13 @@ Pages::Pages(std::size_t bytes)
 }
 void Pages::Free::operator()(std::byte* memory) const { std::free(memory); }
 
-BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, bool symmetric) {
-  if (symmetric) {
+BenchMemory::BenchMemory(Communicator& world, std::size_t bytes, HostBuffers buffers) {
+  if (buffers == HostBuffers::symmetric) {
     symmetric_ = world.allocate(whole_pages(bytes));
-  } else {
-    own_.emplace(bytes);
+    return;
   }
+  own_.emplace(bytes);
+  if (buffers == HostBuffers::adopted) adopted_ = world.adopt(own_->data(), own_->bytes());
 }
 
 struct BenchBuffers::OnGpu {
@@ -56,12 +57,12 @@ struct BenchBuffers::OnGpu {
   cuda::Event arrived;
 };
 
-BenchBuffers::BenchBuffers(Communicator& world, std::size_t bytes, bool symmetric, std::optional<int> device)
+BenchBuffers::BenchBuffers(Communicator& world, std::size_t bytes, HostBuffers buffers, std::optional<int> device)
     : bytes_(whole_pages(bytes)) {
   if (device) {
     gpu_ = std::make_unique<OnGpu>(*device, bytes_);
   } else {
-    for (BenchMemory& memory : host_) memory = BenchMemory(world, bytes_, symmetric);
+    for (BenchMemory& memory : host_) memory = BenchMemory(world, bytes_, buffers);
   }
 }
 BenchBuffers::~BenchBuffers() = default;

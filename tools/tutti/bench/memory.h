@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "tutti/communicator.h"
 
 namespace tutti::internal::tools {
+
+// Host buffers: this rank's own, the same adopted by the communicator, or of Communicator::allocate().
+enum class HostBuffers : std::uint8_t { own, adopted, symmetric };
 
 // Whole pages of host memory, one at least. Throws Error{system}.
 class Pages {
@@ -24,24 +28,24 @@ class Pages {
   std::unique_ptr<std::byte, Free> own_;
 };
 
-// Host memory: shared with the peers (symmetric) or this rank's own.
 class BenchMemory {
  public:
   BenchMemory() = default;
-  BenchMemory(Communicator& world, std::size_t bytes, bool symmetric);  // collective when symmetric
+  BenchMemory(Communicator& world, std::size_t bytes, HostBuffers buffers);  // collective when symmetric
   std::byte* data() const { return own_ ? own_->data() : static_cast<std::byte*>(symmetric_.data()); }
 
  private:
   Memory symmetric_;
   std::optional<Pages> own_;
+  Registration adopted_;
 };
 
 // Two buffers of one rank, in host memory or on a GPU, and what the host writes to them and reads of them.
 class BenchBuffers {
  public:
-  // Of `bytes` each, or some more. symmetric: collective, and for host memory only. device: whose memory it is, and
-  // the calling thread's current device until the object goes; nothing: the host's.
-  BenchBuffers(Communicator& world, std::size_t bytes, bool symmetric, std::optional<int> device);
+  // Of `bytes` each, or some more. `buffers`: of host memory; symmetric ones are collective. device: whose memory it
+  // is, and the calling thread's current device until the object goes; nothing: the host's.
+  BenchBuffers(Communicator& world, std::size_t bytes, HostBuffers buffers, std::optional<int> device);
   ~BenchBuffers();
 
   std::byte* data(int which) const;  // 0 or 1; the host cannot touch what is a GPU's

@@ -109,8 +109,14 @@ void describe(CLI::App& parser, BenchOptions& options) {
   add_named(parser, "--op", options.op, parse_op, names_of(all_ops()), "reduction");
   parser.add_option("--root", options.root, "of a broadcast, reduce, gather or scatter");
   describe_sizes(parser, options);
-  parser.add_flag("--symmetric", options.symmetric,
-                  "buffers that every rank of the host maps (Communicator::allocate)");
+  auto* const symmetric = parser.add_flag_function(
+      "--symmetric", [&options](std::int64_t) { options.buffers = HostBuffers::symmetric; },
+      "buffers that every rank of the host maps (Communicator::allocate)");
+  parser
+      .add_flag_function(
+          "--adopted", [&options](std::int64_t) { options.buffers = HostBuffers::adopted; },
+          "ordinary buffers that each rank shares in place (Communicator::adopt)")
+      ->excludes(symmetric);
   parser.add_flag("--async", options.async, "start each call, then wait for it");
   parser.add_flag("--in-place", options.in_place,
                   "output over input; sums then grow from call to call, unless --touch");
@@ -140,8 +146,10 @@ void check(const BenchOptions& options, int ranks) {
   if (options.root < 0 || options.root >= ranks) {
     throw UsageError(fmt::format("--root {} is outside [0, {}), the ranks", options.root, ranks));
   }
-  if (options.symmetric && options.device == "cuda") {
-    throw UsageError("--symmetric is memory of the host that all its ranks map: it cannot be a GPU's (--device cuda)");
+  if (options.buffers != HostBuffers::own && options.device == "cuda") {
+    throw UsageError(
+        "--symmetric and --adopted are memory of the host that all its ranks map: it cannot be a GPU's (--device "
+        "cuda)");
   }
   check_sizes(options);
   if (options.algorithm == Algorithm::automatic) return;

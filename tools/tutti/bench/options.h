@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/memory.h"
 #include "tutti/types.h"
 
 namespace CLI {
@@ -34,7 +35,7 @@ struct BenchOptions {
   int iterations = 0;                // calls a round; 0: by the size, as many as fit a tenth of a second
   int rounds = 5;
 
-  bool symmetric = false;
+  HostBuffers buffers = HostBuffers::own;
   bool async = false;
   bool in_place = false;
   bool touch = false;

@@ -16,8 +16,8 @@ bool has_loops(const BenchOptions& options, int ranks) {
 // The buffers of ranks that are processes, unless all ranks map them. Threads reach each other's.
 bool copies_through_shared_memory(const BenchOptions& options) {
   const CollectiveTraits& traits = traits_of(options.collective);
-  return !options.symmetric && options.transport != "inproc" && options.device != "cuda" && traits.has_bytes() &&
-         !traits.is_scan();
+  return options.buffers == HostBuffers::own && options.transport != "inproc" && options.device != "cuda" &&
+         traits.has_bytes() && !traits.is_scan();
 }
 
 std::string transport_words(const BenchOptions& options, int ranks) {

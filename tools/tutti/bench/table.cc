@@ -30,7 +30,8 @@ std::string what_is_called(const BenchOptions& options) {
   if (traits.has_root())
     text += fmt::format(" {} rank {}", traits.input == Held::at_root ? "from" : "to", options.root);
   if (options.in_place) text += ", in place";
-  if (options.symmetric) text += ", symmetric buffers";
+  if (options.buffers == HostBuffers::symmetric) text += ", symmetric buffers";
+  if (options.buffers == HostBuffers::adopted) text += ", adopted buffers";
   if (options.touch) text += ", inputs rewritten before each call";
   if (options.async) text += ", asynchronous";
   return text;

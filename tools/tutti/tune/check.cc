@@ -95,7 +95,7 @@ std::vector<Check> check_predictions(Communicator& world, const std::string& tra
   const auto table = internal::parse_table(world.table(), "the table");
   std::vector<Check> checks = subjects(table, world.size(), transport, sizes);
   const std::size_t room = std::ranges::max(sizes);
-  BenchMemory in(world, room, false), out(world, room, false);
+  BenchMemory in(world, room, HostBuffers::own), out(world, room, HostBuffers::own);
   std::fill_n(in.data(), room, std::byte{0});
   std::fill_n(out.data(), room, std::byte{0});
   std::vector<std::vector<double>> samples(checks.size());

@@ -75,7 +75,10 @@ std::string probe_table() {
 }
 
 LinkProbe::LinkProbe(Communicator& pair)
-    : pair_(pair), memory_(pair, kSizes.back().stream_bytes, false), one_(kSizes.size()), more_(kSizes.size()) {
+    : pair_(pair),
+      memory_(pair, kSizes.back().stream_bytes, HostBuffers::own),
+      one_(kSizes.size()),
+      more_(kSizes.size()) {
   std::fill_n(memory_.data(), kSizes.back().stream_bytes, std::byte{1});
   round();  // warms caches and page tables
   for (auto* samples : {&one_, &more_}) samples->assign(kSizes.size(), {});
@@ -105,9 +108,9 @@ LinkCost LinkProbe::result() const {
 
 ReduceProbe::ReduceProbe(Communicator& pair)
     : pair_(pair),
-      a_(pair, kReduced.back() / 2, false),
-      b_(pair, kReduced.back() / 2, false),
-      out_(pair, kReduced.back() / 2, false),
+      a_(pair, kReduced.back() / 2, HostBuffers::own),
+      b_(pair, kReduced.back() / 2, HostBuffers::own),
+      out_(pair, kReduced.back() / 2, HostBuffers::own),
       samples_(kReduced.size()) {
   for (const BenchMemory* memory : {&a_, &b_, &out_}) std::fill_n(memory->data(), kReduced.back() / 2, std::byte{0});
 }
