@@ -421,8 +421,8 @@ class Communicator {
   /// stays usable.
   TUTTI_API Registration adopt(void* data, std::size_t bytes);
 
-  /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Returns once the others are
-  /// being told, after 200 ms at most: so the process may end right afterwards. Thread-safe: also during a call of
+  /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Blocks until the others are
+  /// being told, for 200 ms at most: so the process may end right afterwards. Thread-safe: also during a call of
   /// another thread. If rank 0 has left the job, the other ranks find out only by this rank's closed connections.
   TUTTI_API void abort(const std::string& reason);
 

@@ -2,18 +2,13 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <string>
-#include <utility>
+#include <exception>
+#include <iterator>
 
-#include "base/descriptor.h"
 #include "memory/address_space.h"
-#include "transport/shm/segment.h"
-#include "tutti/error.h"
 
 namespace tutti::internal::shm {
 namespace {
@@ -27,30 +22,9 @@ struct Edges {
         behind(data + bytes > last ? std::min(bytes, static_cast<std::size_t>(data + bytes - last)) : 0) {}
 };
 
-std::uintptr_t number(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
-
-// Throws where the pages are not what malloc(), operator new and anonymous mmap() give.
-void check_is_private(const std::byte* first, const std::byte* last) {
-  const auto refuse = [](const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, "adopt: the memory cannot be shared in place: " + why);
-  };
-  const auto ranges = mapped_in(number(first), number(last));
-  if (!ranges) refuse("/proc/self/maps, which says what it is, cannot be read");
-  std::uintptr_t next = number(first);
-  for (const MappedRange& range : *ranges) {
-    if (range.begin > next) break;
-    const bool has_name = !range.name.empty() && range.name != "[heap]" && !range.name.starts_with("[anon:");
-    if (range.name.starts_with("/memfd:tutti")) refuse("it is shared already");
-    if (range.inode != 0 || has_name) refuse("it belongs to " + range.name);
-    if (range.permissions != "rw-p") refuse("it is \"" + range.permissions + "\" to the system, not \"rw-p\"");
-    next = range.end;
-  }
-  if (next < number(last)) refuse("nothing is mapped at a part of it");
-}
+std::uintptr_t address_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 }  // namespace
-
-// --- which memory is adopted ------------------------------------------------------------------------------------------
 
 void Adopted::add(const Part& part) {
   const std::lock_guard lock(mutex_);
@@ -58,7 +32,6 @@ void Adopted::add(const Part& part) {
   count_.store(parts_.size(), std::memory_order_relaxed);
 }
 
-// False: it was given back already.
 bool Adopted::remove(const std::byte* data) {
   const std::lock_guard lock(mutex_);
   const bool was_there = std::erase_if(parts_, [&](const Part& part) { return part.data == data; }) > 0;
@@ -100,67 +73,15 @@ void Adopted::copy_back(std::byte* data, std::size_t bytes, const std::byte* the
   std::memcpy(data + bytes - edges.behind, there + bytes - edges.behind, edges.behind);
 }
 
-// --- adopting -----------------------------------------------------------------------------------------------------------
-
-// One part, for as long as it is adopted.
-class Adoption {
- public:
-  Adoption(std::shared_ptr<Segment> segment, std::byte* data, std::size_t bytes);
-  ~Adoption();
-  Adoption(const Adoption&) = delete;
-  Adoption& operator=(const Adoption&) = delete;
-
-  static bool make_private(const Segment& segment, const Adopted::Part& part) noexcept;
-
- private:
-  std::uint64_t offset_of_pages() const { return part_.offset - number(part_.data) % kPageBytes; }
-  std::size_t pages_bytes() const { return whole_pages(number(part_.data) % kPageBytes + part_.bytes); }
-
-  const std::shared_ptr<Segment> segment_;
-  Adopted::Part part_{};
-  const pid_t process_ = ::getpid();  // a forked child shares the pages with its parent, and leaves them as they are
-};
-
-Adoption::Adoption(std::shared_ptr<Segment> segment, std::byte* data, std::size_t bytes)
-    : segment_(std::move(segment)) {
-  part_.data = data;
-  part_.bytes = bytes;
-  part_.first = data + (0 - number(data)) % kPageBytes;
-  part_.last = data + bytes - number(data + bytes) % kPageBytes;
-  const std::size_t before = number(data) % kPageBytes, shared = static_cast<std::size_t>(part_.last - part_.first);
-  part_.offset = segment_->allocate(whole_pages(before + bytes)) + before;
-  try {
-    part_.here = segment_->at(part_.offset);
-    std::byte* const there = part_.here + (part_.first - data);
-    std::memcpy(there, part_.first, shared);
-    const auto offset = static_cast<off_t>(part_.offset + static_cast<std::uint64_t>(part_.first - data));
-    if (::mmap(part_.first, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, segment_->fd(),
-               offset) == MAP_FAILED)
-      throw_system_error("cannot map the segment at the buffer's address");
-    segment_->adopted().add(part_);
-  } catch (...) {
-    segment_->free(offset_of_pages(), pages_bytes());
-    throw;
-  }
-}
-
-Adoption::~Adoption() {
-  if (::getpid() != process_) return;
-  const bool was_there = segment_->adopted().remove(part_.data);
-  if (!was_there || make_private(*segment_, part_)) segment_->free(offset_of_pages(), pages_bytes());
-}
-
-// The caller may have freed the memory, and something else may be there by now: that is left alone. False: the system
-// has no memory for the copy, and the pages stay shared.
-bool Adoption::make_private(const Segment& segment, const Adopted::Part& part) noexcept try {
+bool Adopted::make_private(int fd, const Part& part) noexcept try {
   struct stat file {};
-  const auto ranges = mapped_in(number(part.first), number(part.last));
-  if (!ranges || ::fstat(segment.fd(), &file) != 0) return false;
+  const auto ranges = mapped_in(address_of(part.first), address_of(part.last));
+  if (!ranges || ::fstat(fd, &file) != 0) return false;
   const std::uint64_t offset = part.offset + static_cast<std::uint64_t>(part.first - part.data);
   for (const MappedRange& range : *ranges) {
-    const std::uintptr_t begin = std::max(range.begin, number(part.first));
-    const std::uintptr_t end = std::min(range.end, number(part.last));
-    const std::uint64_t after = begin - number(part.first);
+    const std::uintptr_t begin = std::max(range.begin, address_of(part.first));
+    const std::uintptr_t end = std::min(range.end, address_of(part.last));
+    const std::uint64_t after = begin - address_of(part.first);
     const bool is_of_segment = range.inode == file.st_ino && range.name.starts_with("/memfd:tutti");
     if (!is_of_segment || range.offset + (begin - range.begin) != offset + after) continue;
     void* const fresh = ::mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -176,20 +97,11 @@ bool Adoption::make_private(const Segment& segment, const Adopted::Part& part) n
   return false;
 }
 
-void Adopted::give_all_back(const Segment& segment) noexcept {
+void Adopted::give_all_back(int fd) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Part& part : parts_) Adoption::make_private(segment, part);
+  for (const Part& part : parts_) make_private(fd, part);
   parts_.clear();
   count_.store(0, std::memory_order_relaxed);
-}
-
-std::shared_ptr<void> adopt(std::shared_ptr<Segment> segment, std::byte* data, std::size_t bytes) {
-  const std::uintptr_t begin = number(data), end = begin + bytes;
-  const std::byte* const first = data + (0 - begin) % kPageBytes;
-  const std::byte* const last = data + bytes - end % kPageBytes;
-  if (first >= last) return nullptr;
-  check_is_private(first, last);
-  return std::make_shared<Adoption>(std::move(segment), data, bytes);
 }
 
 }  // namespace tutti::internal::shm

@@ -15,8 +15,6 @@
 
 namespace tutti::internal::shm {
 
-class Segment;
-
 // A segment's adopted memory. Thread-safe.
 class Adopted {
  public:
@@ -36,10 +34,10 @@ class Adopted {
 
   // All of it becomes private memory again, with the contents that it has now. What peers still write to its place in
   // the segment arrives with take().
-  void give_all_back(const Segment& segment) noexcept;
+  // `fd`: the segment's file.
+  void give_all_back(int fd) noexcept;
 
- private:
-  friend class Adoption;
+  // For whoever adopts (adoption.h).
   struct Part {
     std::byte* data;  // the caller's
     std::size_t bytes;
@@ -47,9 +45,13 @@ class Adopted {
     std::byte* here;          // where `data` lies in the segment's mapping
     std::uint64_t offset;     // and in the segment
   };
-
   void add(const Part& part);
-  bool remove(const std::byte* data);
+  bool remove(const std::byte* data);  // false: it was given back already
+  // The caller may have freed the memory, and something else may be there by now: that is left alone. False: the system
+  // has no memory for the copy, and the pages stay shared.
+  static bool make_private(int fd, const Part& part) noexcept;
+
+ private:
   const Part* part_with(const std::byte* data, std::size_t bytes) const;
   bool finds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const;
   void copy_edges(const std::byte* data, std::size_t bytes) const;
@@ -59,10 +61,5 @@ class Adopted {
   mutable std::mutex mutex_;  // guards parts_
   std::vector<Part> parts_;   // by address; none overlaps another
 };
-
-// Makes [data, data + bytes) a part of the segment, until the result goes; then it is private memory again. The result
-// may go when the caller has freed the memory already. nullptr: it has no whole page. Throws Error{invalid_argument}
-// for what is not private memory of this process, Error{system} where there is no room.
-std::shared_ptr<void> adopt(std::shared_ptr<Segment> segment, std::byte* data, std::size_t bytes);
 
 }  // namespace tutti::internal::shm

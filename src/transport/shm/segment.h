@@ -47,7 +47,7 @@ class Segment : public Mapping {
   // A peer may still write to memory of the segment, now or later: none is used again.
   void keep_all() noexcept {
     heap_.keep_all();
-    adopted_.give_all_back(*this);
+    adopted_.give_all_back(fd());
   }
   Adopted& adopted() { return adopted_; }
   // Whether [data, data + bytes) is symmetric memory, or adopted, and then its offset. Not while an extent is mapped.

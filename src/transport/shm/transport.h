@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/shm/adoption.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/peers.h"
 #include "transport/shm/segment.h"

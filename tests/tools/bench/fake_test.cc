@@ -81,7 +81,7 @@ TEST(BenchWithoutGpu, OneLineSaysWhyAndTheStatusIsOne) {
 TEST(BenchWithoutGpu, WhatCannotBeIsRefusedAllTheSame) {
   const Result run = shell("TUTTI_FAKE_GPUS=-1 $TUTTI bench all_reduce -n 2 --device cuda --symmetric");
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.err, StartsWith("tutti bench: --symmetric is memory of the host"));
+  EXPECT_THAT(run.err, StartsWith("tutti bench: --symmetric and --adopted are memory of the host"));
 }
 
 TEST(BenchOnSeveralGpus, ProcessesTakeThemInTurnAndThreadsShareTheFirst) {
