@@ -6,25 +6,11 @@
 #include <fstream>
 #include <numeric>
 
+#include "topology/bitmap.h"
 #include "tutti/error.h"
 
 namespace tutti::internal::topology {
 namespace {
-
-class Bitmap {
- public:
-  Bitmap() : bits_(hwloc_bitmap_alloc()) {}
-  explicit Bitmap(const Processors& processors) : Bitmap() {
-    for (const int processor : processors) hwloc_bitmap_set(get(), static_cast<unsigned>(processor));
-  }
-  hwloc_bitmap_t get() const { return bits_.get(); }
-
- private:
-  struct Free {
-    void operator()(hwloc_bitmap_t bits) const { hwloc_bitmap_free(bits); }
-  };
-  std::unique_ptr<hwloc_bitmap_s, Free> bits_;
-};
 
 Processors to_processors(hwloc_const_bitmap_t bits) {
   Processors processors;
@@ -62,18 +48,6 @@ std::vector<int> ranks_by_core(const std::vector<Processors>& cores, int ranks) 
         --ranks;
       }
   return counts;
-}
-
-// The smallest memory node that is near to all of them; of several that serve the same cores hwloc names ordinary
-// memory first.
-hwloc_obj_t nearest_node(hwloc_topology_t topology, const Bitmap& here) {
-  hwloc_obj_t nearest = nullptr;
-  for (hwloc_obj_t node = nullptr;
-       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
-    if (!hwloc_bitmap_isincluded(here.get(), node->cpuset)) continue;
-    if (nearest == nullptr || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(nearest->cpuset)) nearest = node;
-  }
-  return nearest;
 }
 
 template <class Describe>
@@ -147,31 +121,6 @@ std::vector<Processors> Machine::place(const Processors& among, int ranks) const
     for (int i = 0; counts[c] > 1 && i < counts[c]; ++i) places.push_back({all[c][static_cast<std::size_t>(i)]});
   }
   return places;
-}
-
-std::optional<int> Machine::node_of(const Processors& where) const {
-  if (where.empty() || hwloc_get_nbobjs_by_type(topology_.get(), HWLOC_OBJ_NUMANODE) < 2) return std::nullopt;
-  const hwloc_obj_t nearest = nearest_node(topology_.get(), Bitmap(where));
-  if (nearest == nullptr || hwloc_bitmap_isequal(nearest->cpuset, hwloc_get_root_obj(topology_.get())->cpuset))
-    return std::nullopt;
-  return static_cast<int>(nearest->os_index);
-}
-
-Position Machine::position_of(const Processors& where) const {
-  Position position;
-  if (where.empty()) return position;
-  const Bitmap here(where);
-  hwloc_obj_t part = hwloc_get_obj_covering_cpuset(topology_.get(), here.get());
-  for (; part != nullptr; part = part->parent) {  // so that the largest cache comes last
-    if (part->type == HWLOC_OBJ_PACKAGE) position.package = static_cast<int>(part->logical_index);
-    if (!hwloc_obj_type_is_dcache(part->type)) continue;
-    position.cache_level = static_cast<int>(part->attr->cache.depth);
-    position.cache = static_cast<int>(part->logical_index);
-    position.cache_bytes = part->attr->cache.size;
-  }
-  if (const hwloc_obj_t node = nearest_node(topology_.get(), here))
-    position.node = static_cast<int>(node->logical_index);
-  return position;
 }
 
 bool Machine::keep_on(int node, void* at, std::size_t bytes) const noexcept {

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <vector>
 
 #include "plan/explain.h"
-#include "plan/on_machine.h"
+#include "plan/explained.h"
 #include "selection/choose_text.h"
 #include "transport/shm/lane.h"
 
@@ -17,8 +16,6 @@ namespace tutti::internal::tools {
 namespace {
 
 using internal::ChoiceTable;
-using internal::Chooser;
-using topology::Position;
 
 constexpr std::array<const char*, kDistances> kNames{"same cache", "same package, no shared cache", "other package"};
 
@@ -30,92 +27,9 @@ std::string about(std::size_t bytes) {
   return fmt::format("{:.4g}{}", value, std::array{"", "K", "M", "G"}[unit]);
 }
 
-// What concerns the ranks' shared memory, whatever the call.
-struct SharedMemory {
-  explicit SharedMemory(std::size_t ranks)
-      : ring_bytes(internal::shm::ring_bytes_for(ranks, false)), lanes(ranks * (ranks - 1)) {}
-  std::size_t ring_bytes, lanes;
-};
-
-struct Explained {
-  const Question& question;
-  const PlacedRanks& placed;
-  Chooser chooser;
-  DistanceCosts costs;
-  std::vector<MachineCandidate> all;
-  SharedMemory memory;
-
-  Explained(const Question& asked, const PlacedRanks& ranks, const ChoiceTable& table, const std::string& name)
-      : question(asked),
-        placed(ranks),
-        chooser(table, asked.layout.ranks(), 1),
-        costs(distance_costs(table, name)),
-        all(candidates_on(ranks, asked, chooser, costs)),
-        memory(static_cast<std::size_t>(asked.layout.ranks())) {}
-
-  int ranks() const { return question.layout.ranks(); }
-  Algorithm chosen() const { return chooser.choose(question.collective, question.bytes, question.order); }
-  bool is_chosen(const MachineCandidate& each) const {
-    return each.by.empty() && each.candidate.entry->algorithm == chosen();
-  }
-  // nullptr where there is none with a price.
-  template <class Is>
-  const MachineCandidate* first(const Is& is) const {
-    const auto found = std::ranges::find_if(all, [&](const auto& each) { return each.candidate.cost && is(each); });
-    return found == all.end() ? nullptr : &*found;
-  }
-  const MachineCandidate* table_choice() const {
-    return first([&](const MachineCandidate& each) { return is_chosen(each); });
-  }
-  // The table's choice, where nothing is cheaper than that.
-  const MachineCandidate* cheapest_today() const {
-    return cheaper(table_choice(), first([](const MachineCandidate& each) { return each.by.empty(); }));
-  }
-  // With groups; or today's.
-  const MachineCandidate* cheapest() const {
-    return cheaper(cheapest_today(), first([](const MachineCandidate&) { return true; }));
-  }
-  // The first where they cost the same.
-  static const MachineCandidate* cheaper(const MachineCandidate* first, const MachineCandidate* other) {
-    return first != nullptr && first->candidate.cost->us <= other->candidate.cost->us ? first : other;
-  }
-  std::array<int, kDistances> pairs() const {
-    std::array<int, kDistances> count{};
-    for (int a = 0; a < ranks(); ++a)
-      for (int b = 0; b < a; ++b) ++count[static_cast<std::size_t>(placed.between(a, b))];
-    return count;
-  }
-};
-
 std::string name_of(const MachineCandidate& each) {
   const std::string algorithm(to_string(each.candidate.entry->algorithm));
   return each.by.empty() ? algorithm : fmt::format("{} by {}", algorithm, each.by);
-}
-
-// Ranks that share all of package, node and cache. Where no two share a cache, caches say nothing.
-struct Part {
-  Position at;
-  std::vector<int> ranks;
-};
-
-std::vector<Part> parts_of(const PlacedRanks& placed) {
-  const auto& positions = placed.positions();
-  bool some_share = false;
-  for (int rank = 1; rank < static_cast<int>(positions.size()); ++rank)
-    some_share |= placed.between(rank - 1, rank) == Distance::cache;
-  const auto key = [&](const Position& at) {
-    return std::tuple(at.package, at.node, some_share ? at.cache_level : 0, some_share ? at.cache : 0);
-  };
-  std::vector<Part> parts;
-  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
-    const Position& at = positions[static_cast<std::size_t>(rank)];
-    auto found = std::ranges::find_if(parts, [&](const Part& part) { return key(part.at) == key(at); });
-    if (found == parts.end()) found = parts.insert(parts.end(), {at, {}});
-    found->ranks.push_back(rank);
-  }
-  for (Part& part : parts)
-    if (!some_share && part.ranks.size() > 1) part.at.cache_level = 0;
-  return parts;
 }
 
 std::string number(int value) { return value < 0 ? "-" : std::to_string(value); }
@@ -160,8 +74,7 @@ std::string row(const Explained& on, const MachineCandidate& each) {
   return fmt::format("{} {:<27} {:>9.2f} {:>8} {:>8} {:>8} {:>6} {:>7} {:>7} {:>12} {:>6}\n",
                      on.is_chosen(each) ? '*' : ' ', name_of(each), cost.us, about(cost.max_bytes_sent),
                      about(traffic.across_caches), about(traffic.across_packages), traffic.peers,
-                     about(static_cast<std::size_t>(traffic.rings) * on.memory.ring_bytes),
-                     about(cost.max_bytes_reduced), inputs, each.candidate.chunks);
+                     about(on.ring_bytes_of(each)), about(cost.max_bytes_reduced), inputs, each.candidate.chunks);
 }
 
 std::string prices(const Explained& on) {
@@ -193,12 +106,12 @@ std::string verdict(const Explained& on) {
 }
 
 std::string of_rings(const Explained& on) {
-  const std::size_t ranks = static_cast<std::size_t>(on.ranks()), ring = on.memory.ring_bytes;
+  const std::size_t ranks = static_cast<std::size_t>(on.ranks()), ring = on.ring_bytes;
   std::string text = fmt::format(
       "  rings: {} for each way of a pair (of 2 ranks: {}). If each rank sends to each other one there are {} lanes:\n"
       "    {} of rings, and {} of announcements\n",
-      about(ring), about(internal::shm::ring_bytes_for(2, false)), on.memory.lanes, about(on.memory.lanes * ring),
-      about(on.memory.lanes * internal::shm::kLaneHeadBytes));
+      about(ring), about(internal::shm::ring_bytes_for(2, false)), on.lanes, about(on.lanes * ring),
+      about(on.lanes * internal::shm::kLaneHeadBytes));
   const auto parts = parts_of(on.placed);
   const auto largest = std::ranges::max_element(parts, {}, [](const Part& part) { return part.ranks.size(); });
   if (largest->at.cache_level > 0 && largest->at.cache_bytes > 0)
@@ -212,7 +125,7 @@ std::string of_call(const Explained& on, const MachineCandidate& each) {
   std::string text = fmt::format(
       "  {}:\n    {}\n    a rank has {} peer{}, and looks at the lane of each when it waits; {} of rings\n    ",
       name_of(each), each.candidate.entry->idea, traffic.peers, traffic.peers == 1 ? "" : "s",
-      about(static_cast<std::size_t>(traffic.rings) * on.memory.ring_bytes));
+      about(on.ring_bytes_of(each)));
   if (traffic.combining == 0) return text + "nobody combines\n";
   return text + fmt::format("{} of {} ranks combine, at most {} each, in passes of at most {} inputs, {} of them far\n",
                             traffic.combining, on.ranks(), about(each.candidate.cost->max_bytes_reduced),
@@ -250,7 +163,7 @@ nlohmann::ordered_json json_of(const Explained& on, const MachineCandidate& each
                  {"bytes_across_caches", each.traffic.across_caches},
                  {"bytes_across_packages", each.traffic.across_packages},
                  {"peers", each.traffic.peers},
-                 {"ring_bytes", static_cast<std::size_t>(each.traffic.rings) * on.memory.ring_bytes},
+                 {"ring_bytes", on.ring_bytes_of(each)},
                  {"combining_ranks", each.traffic.combining},
                  {"inputs", each.traffic.inputs},
                  {"far_inputs", each.traffic.far_inputs},
@@ -290,8 +203,8 @@ std::string explain_machine_json(const Question& question, const PlacedRanks& pl
                                     {"bytes", question.bytes},
                                     {"chosen", to_string(on.chosen())},
                                     {"table", fmt::format("{:016x}", internal::hash_of(table))},
-                                    {"ring_bytes_each", on.memory.ring_bytes},
-                                    {"lanes", on.memory.lanes},
+                                    {"ring_bytes_each", on.ring_bytes},
+                                    {"lanes", on.lanes},
                                     {"parts", parts},
                                     {"links", links}};
   return text + last.dump() + "\n";

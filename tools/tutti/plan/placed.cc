@@ -98,6 +98,26 @@ std::vector<Grouping> PlacedRanks::groupings() const {
   return all;
 }
 
+std::vector<Part> parts_of(const PlacedRanks& placed) {
+  const auto& positions = placed.positions();
+  bool some_share = false;
+  for (int rank = 1; rank < static_cast<int>(positions.size()); ++rank)
+    some_share |= placed.between(rank - 1, rank) == Distance::cache;
+  const auto key = [&](const Position& at) {
+    return std::tuple(at.package, at.node, some_share ? at.cache_level : 0, some_share ? at.cache : 0);
+  };
+  std::vector<Part> parts;
+  for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
+    const Position& at = positions[static_cast<std::size_t>(rank)];
+    auto found = std::ranges::find_if(parts, [&](const Part& part) { return key(part.at) == key(at); });
+    if (found == parts.end()) found = parts.insert(parts.end(), {at, {}});
+    found->ranks.push_back(rank);
+  }
+  for (Part& part : parts)
+    if (!some_share && part.ranks.size() > 1) part.at.cache_level = 0;
+  return parts;
+}
+
 std::string ranges(const std::vector<int>& ascending) {
   std::string text;
   for (std::size_t i = 0; i < ascending.size();) {

@@ -51,6 +51,14 @@ class PlacedRanks {
   std::vector<topology::Position> positions_;
 };
 
+// Ranks that share all of package, memory node and largest cache. Where no two of all share a cache, caches part
+// nobody, and a part of several ranks has none.
+struct Part {
+  topology::Position at;
+  std::vector<int> ranks;
+};
+std::vector<Part> parts_of(const PlacedRanks& placed);
+
 // "0-7,9"
 std::string ranges(const std::vector<int>& ascending);
 
