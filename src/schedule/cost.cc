@@ -16,10 +16,11 @@ using namespace cost_state;
 class Simulation {
  public:
   Simulation(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
-             std::size_t accumulation_bytes, const CostModel& model)
+             std::size_t accumulation_bytes, const CostModel& model, const LinkBetween& link)
       : schedules_(schedules),
         layout_(layout),
         model_(model),
+        link_(link),
         element_bytes_(element_bytes),
         accumulation_bytes_(accumulation_bytes),
         ranks_(schedules.size()),
@@ -117,6 +118,7 @@ class Simulation {
   std::span<const Schedule> schedules_;
   const Layout& layout_;
   const CostModel& model_;
+  const LinkBetween& link_;
   std::size_t element_bytes_, accumulation_bytes_;
   Partition partition_;
   std::vector<Rank> ranks_;
@@ -132,7 +134,7 @@ void Simulation::send(int rank, const Step& step) {
   to.sent.push_back(&message);
   for (std::size_t i = 0; i < Schedule::rows_of(step); ++i) message.bytes += bytes(schedules_[rank].row_of(step, i));
   const bool remote = layout_.host[rank] != layout_.host[step.peer];
-  message.link = remote ? &model_.remote : &model_.local;
+  message.link = &link_(rank, step.peer);
   const double size = static_cast<double>(message.bytes), busy = message.link->busy.at(size);
   const bool was_made = self.reduced != nullptr && self.reduced->region == step.region && step.part_count == 0;
   if (was_made && message.link->in_pieces) {
@@ -257,7 +259,15 @@ Cost Simulation::cost() const {
 
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model) {
-  Simulation simulation(schedules, layout, count, element_bytes, accumulation_bytes, model);
+  return price(schedules, layout, count, element_bytes, accumulation_bytes, model,
+               [&](int from, int to) -> const LinkCost& {
+                 return layout.host[from] != layout.host[to] ? model.remote : model.local;
+               });
+}
+
+Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
+           std::size_t accumulation_bytes, const CostModel& model, const LinkBetween& link) {
+  Simulation simulation(schedules, layout, count, element_bytes, accumulation_bytes, model, link);
   simulation.run();
   return simulation.cost();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "schedule/cost_model.h"
@@ -25,5 +26,13 @@ struct Cost {
 // Error{invalid_argument} where they do not run to their ends.
 Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
            std::size_t accumulation_bytes, const CostModel& model);
+
+// What a message from one rank to another costs. What it refers to must outlive the pricing.
+using LinkBetween = std::function<const LinkCost&(int from, int to)>;
+
+// The same where links differ from pair to pair: model.local and model.remote count for nothing. The layout's hosts say
+// what counts as sent between hosts, and how many ranks share model.cores.
+Cost price(std::span<const Schedule> schedules, const Layout& layout, std::size_t count, std::size_t element_bytes,
+           std::size_t accumulation_bytes, const CostModel& model, const LinkBetween& link);
 
 }  // namespace tutti::internal

@@ -6,25 +6,11 @@
 #include <fstream>
 #include <numeric>
 
+#include "topology/bitmap.h"
 #include "tutti/error.h"
 
 namespace tutti::internal::topology {
 namespace {
-
-class Bitmap {
- public:
-  Bitmap() : bits_(hwloc_bitmap_alloc()) {}
-  explicit Bitmap(const Processors& processors) : Bitmap() {
-    for (const int processor : processors) hwloc_bitmap_set(get(), static_cast<unsigned>(processor));
-  }
-  hwloc_bitmap_t get() const { return bits_.get(); }
-
- private:
-  struct Free {
-    void operator()(hwloc_bitmap_t bits) const { hwloc_bitmap_free(bits); }
-  };
-  std::unique_ptr<hwloc_bitmap_s, Free> bits_;
-};
 
 Processors to_processors(hwloc_const_bitmap_t bits) {
   Processors processors;
@@ -135,21 +121,6 @@ std::vector<Processors> Machine::place(const Processors& among, int ranks) const
     for (int i = 0; counts[c] > 1 && i < counts[c]; ++i) places.push_back({all[c][static_cast<std::size_t>(i)]});
   }
   return places;
-}
-
-std::optional<int> Machine::node_of(const Processors& where) const {
-  if (where.empty() || hwloc_get_nbobjs_by_type(topology_.get(), HWLOC_OBJ_NUMANODE) < 2) return std::nullopt;
-  const Bitmap here(where);
-  hwloc_obj_t nearest = nullptr;
-  for (hwloc_obj_t node = nullptr;
-       (node = hwloc_get_next_obj_by_type(topology_.get(), HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
-    if (!hwloc_bitmap_isincluded(here.get(), node->cpuset)) continue;
-    // Of several that serve the same cores hwloc names ordinary memory first.
-    if (nearest == nullptr || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(nearest->cpuset)) nearest = node;
-  }
-  if (nearest == nullptr || hwloc_bitmap_isequal(nearest->cpuset, hwloc_get_root_obj(topology_.get())->cpuset))
-    return std::nullopt;
-  return static_cast<int>(nearest->os_index);
 }
 
 bool Machine::keep_on(int node, void* at, std::size_t bytes) const noexcept {

@@ -32,6 +32,16 @@ struct Attachment {
   Proximity proximity = Proximity::pci_switch;  // with these
 };
 
+// The parts of the machine that a place lies in, each by its number among its kind, as hwloc counts from 0; -1: none
+// has all of the place.
+struct Position {
+  int cache_level = 0;          // of the largest cache; 0: none
+  int cache = -1;               // among those of the level
+  std::size_t cache_bytes = 0;  // 0: not known
+  int node = -1;                // memory
+  int package = -1;
+};
+
 // Thread-safe: nothing changes it.
 class Machine {
  public:
@@ -56,6 +66,9 @@ class Machine {
   // The memory node that is nearest to a thread which runs on `where`, by the system's number. Nothing where there is
   // but one, and where none is nearer than another to all of `where`.
   std::optional<int> node_of(const Processors& where) const;
+
+  // Of a place that place() gave, or of other processors. Of no processors it is in no part.
+  Position position_of(const Processors& where) const;
 
   // Of the PCI device "0000:3b:00.0". Nothing where the topology has none at this address, as here() has none at all.
   std::optional<Attachment> attachment_of(const std::string& pci) const;

@@ -56,6 +56,26 @@ TEST(Cost, PartialResultsTravelInTheAccumulationType) {
   EXPECT_EQ(cost.scratch_bytes, 2 * 4000u);
 }
 
+TEST(Cost, LinksMayDifferFromPairToPair) {
+  Example example = two_shot(Layout::of(4), 1);
+  example.layout.host = {0, 0, 1, 1};
+  const auto with = [&](const LinkBetween& link) {
+    return price(example.schedules, example.layout, 4000, 4, 4, kModel, link);
+  };
+  const Cost by_hosts = price(example.schedules, example.layout, 4000, 4, 4, kModel);
+  const Cost same = with([&](int from, int to) -> const LinkCost& {
+    return example.layout.host[from] == example.layout.host[to] ? kModel.local : kModel.remote;
+  });
+  EXPECT_EQ(same.us, by_hosts.us);
+  const Cost all_local = with([](int, int) -> const LinkCost& { return kModel.local; });
+  EXPECT_LT(all_local.us, by_hosts.us);
+  EXPECT_EQ(all_local.bytes_between_hosts, by_hosts.bytes_between_hosts) << "what is between hosts says the layout";
+  const Cost one_slow =
+      with([](int from, int to) -> const LinkCost& { return from == 0 && to == 3 ? kModel.remote : kModel.local; });
+  EXPECT_GT(one_slow.us, all_local.us);
+  EXPECT_LT(one_slow.us, by_hosts.us);
+}
+
 TEST(Cost, MessagesBetweenHostsCostMore) {
   Example example = two_shot(Layout::of(2), 1);
   example.layout.host = {0, 1};

@@ -1,6 +1,6 @@
 #!/bin/bash
-# docs/reference/command_line.md has the options of each command, no others, and what its examples of `tutti plan`
-# print: command_line.sh SOURCE_DIR TUTTI
+# docs/reference/command_line.md has the options of each command, no others. It and docs/design/many_cores.md have what
+# their examples of `tutti plan` print: command_line.sh SOURCE_DIR TUTTI
 set -euo pipefail
 page=$1/docs/reference/command_line.md
 tutti=$2
@@ -24,9 +24,10 @@ for command in $commands; do
 done
 
 echo "The examples of tutti plan"
+cd "$1"  # examples name files of the sources
 examples=0
 # Each goes to a file of its own: the command in the first line, then what it prints up to a line that is not indented.
-section plan | awk -v folder="$folder" '
+cat <(section plan) <(echo .) docs/design/many_cores.md | awk -v folder="$folder" '
   /^    \$ tutti plan / {file = folder "/example" ++count; print substr($0, 7) >file; next}
   /^[^ ]/ {file = ""}
   file {print substr($0, 5) >file}'
@@ -37,5 +38,5 @@ for example in "$folder"/example*; do
   # shellcheck disable=SC2086
   diff <("$tutti" ${words#tutti }) <(tail -n +2 "$example" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}') || wrong=1
 done
-[ $examples -ge 2 ]
+[ $examples -ge 3 ]
 exit $wrong

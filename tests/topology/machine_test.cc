@@ -54,6 +54,45 @@ TEST(Place, RanksThatOutnumberTheProcessorsAreNotBound) {
   EXPECT_EQ(place(recorded("two_packages.xml"), 0), Places{});
 }
 
+TEST(Position, IsThatOfTheCacheTheNodeAndThePackage) {
+  const Machine machine = recorded("two_sockets.xml");
+  const Places places = place(machine, 64);
+  ASSERT_EQ(places.size(), 64u);
+  for (int rank = 0; rank < 64; ++rank) {
+    const Position position = machine.position_of(places[rank]);
+    EXPECT_EQ(position.cache_level, 3);
+    EXPECT_EQ(position.cache, rank / 8);
+    EXPECT_EQ(position.cache_bytes, 32u << 20);
+    EXPECT_EQ(position.node, rank / 32);
+    EXPECT_EQ(position.package, rank / 32);
+  }
+}
+
+TEST(Position, OfAPackageWithSeveralNodes) {
+  const Machine machine = recorded("four_nodes.xml");
+  const Places places = place(machine, 32);
+  ASSERT_EQ(places.size(), 32u) << "a hardware thread each";
+  for (int rank = 0; rank < 32; ++rank) {
+    const Position position = machine.position_of(places[rank]);
+    EXPECT_EQ(position.cache, rank / 4);
+    EXPECT_EQ(position.node, rank / 8);
+    EXPECT_EQ(position.package, rank / 16);
+  }
+}
+
+TEST(Position, IsNowhereThatNoPartHasAllOfIt) {
+  const Machine machine = recorded("two_sockets.xml");
+  const Position in_package = machine.position_of({0, 8});
+  EXPECT_EQ(in_package.cache_level, 0);
+  EXPECT_EQ(in_package.cache, -1);
+  EXPECT_EQ(in_package.package, 0);
+  EXPECT_EQ(machine.position_of({0, 63}).package, -1);
+  EXPECT_EQ(machine.position_of({}).node, -1);
+  const Position second_level = Machine::synthetic("package:1 l2:4 core:2 pu:1").position_of({2});
+  EXPECT_EQ(second_level.cache_level, 2) << "the largest there is";
+  EXPECT_EQ(second_level.cache, 1);
+}
+
 TEST(Place, KeepsToWhatIsAllowed) {
   const Machine machine = Machine::synthetic("numa:4 core:8 pu:1");
   EXPECT_EQ(machine.place({3, 4, 5, 30}, 3), (Places{{3}, {4}, {5}}));

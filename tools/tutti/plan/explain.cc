@@ -33,17 +33,23 @@ std::string row(const Candidate& candidate, bool chosen) {
 
 }  // namespace
 
+std::string choice_in_words(const Chooser& chooser, const Question& question, const ChoiceTable& table,
+                            const std::string& name) {
+  const Rule* rule = chooser.rule_for(question.collective, question.bytes, question.order);
+  const Algorithm chosen = chooser.choose(question.collective, question.bytes, question.order);
+  return fmt::format("{}, by {}:\n  {}\n", to_string(chosen),
+                     rule == nullptr ? "no rule" : source_of(*rule, table, name),
+                     rule == nullptr ? "" : internal::to_text(*rule));
+}
+
 std::string explain(const Question& question, const ChoiceTable& table, const std::string& name) {
   const int ranks = question.layout.ranks(), hosts = question.layout.hosts();
   const Chooser chooser(table, ranks, hosts);
-  const Rule* rule = chooser.rule_for(question.collective, question.bytes, question.order);
   const Algorithm chosen = chooser.choose(question.collective, question.bytes, question.order);
   std::string text = fmt::format("# {} of {} bytes of float32, {} ranks on {} host{}, order {}; {}, hash {:016x}\n",
                                  to_string(question.collective), question.bytes, ranks, hosts, hosts == 1 ? "" : "s",
                                  to_string(question.order), name, internal::hash_of(table));
-  text += fmt::format("{}, by {}:\n  {}\n\n", to_string(chosen),
-                      rule == nullptr ? "no rule" : source_of(*rule, table, name),
-                      rule == nullptr ? "" : internal::to_text(*rule));
+  text += choice_in_words(chooser, question, table, name) + "\n";
   if (table.model == CostModel{})
     text +=
         "# predicted with parameters that nobody measured here: who comes before whom may hold, the figures do not\n";

@@ -8,6 +8,10 @@
 
 namespace tutti::internal::tools {
 
+// Which algorithm the call uses, and the rule that says so: two lines.
+std::string choice_in_words(const internal::Chooser& chooser, const Question& question,
+                            const internal::ChoiceTable& table, const std::string& name);
+
 // In words. name: of the table, for people.
 std::string explain(const Question& question, const internal::ChoiceTable& table, const std::string& name);
 

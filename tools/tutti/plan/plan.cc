@@ -15,6 +15,7 @@
 #include "collectives/catalogue.h"
 #include "command.h"
 #include "plan/explain.h"
+#include "plan/explain_machine.h"
 #include "plan/list.h"
 #include "plan/prove.h"
 #include "plan/watch.h"
@@ -45,6 +46,7 @@ struct PlanOptions {
   bool verify = false, cost = false, watch = false, explain = false, list = false, json = false;
   std::string order = "canonical";  // of --explain
   bool one_machine = false;
+  std::string topology;    // of --explain: a file or a description; empty: all ranks of a host are alike
   std::string table_file;  // empty: TUTTI_TABLE, or the built-in table
 };
 
@@ -242,11 +244,24 @@ Collective collective_of(const PlanOptions& options, std::string_view flag) {
   return *collective;
 }
 
+int run_explain_machine(const PlanOptions& options, const Question& question) {
+  if (question.layout.hosts() > 1 || question.one_machine)
+    throw UsageError(
+        "--topology is of one machine, where all ranks share memory: it goes with neither --hosts nor --one-machine. "
+        "What several such machines add is what --hosts says without it");
+  const auto [table, name] = table_of(options);
+  const PlacedRanks placed(read_machine(options.topology), options.topology, question.layout.ranks());
+  fmt::print("{}", options.json ? explain_machine_json(question, placed, table, name)
+                                : explain_machine(question, placed, table, name));
+  return 0;
+}
+
 int run_explain(const PlanOptions& options) {
   const Collective collective = collective_of(options, "--explain");
   const auto [table, name] = table_of(options);
   const Question question{collective, layout_of(options), traits_of(collective).has_bytes() ? options.bytes : 0,
                           *parse_order(options.order), options.one_machine};
+  if (!options.topology.empty()) return run_explain_machine(options, question);
   fmt::print("{}", options.json ? explain_json(question, table) : explain(question, table, name));
   return 0;
 }
@@ -259,6 +274,7 @@ int run_list(const PlanOptions& options) {
 }
 
 int run_plan(const PlanOptions& options) {
+  if (!options.topology.empty() && !options.explain) throw UsageError("--topology goes with --explain");
   if (options.list) return run_list(options);
   if (options.algorithm.empty()) throw UsageError("algorithm is required; tutti plan --list prints them all");
   if (options.explain) return run_explain(options);
@@ -319,6 +335,9 @@ Subcommand add_plan(CLI::App& app) {
       ->check(CLI::IsMember({"canonical", "any"}));
   parser->add_flag("--one-machine", options->one_machine,
                    "with --explain: those hosts are ranks of one machine, over TCP, and share its cores");
+  parser->add_option("--topology", options->topology,
+                     "with --explain: the machine of the ranks, a file that lstopo --of xml has written, or "
+                     "\"package:2 l3:4 core:8 pu:1\"");
   parser->add_option("--table", options->table_file, "a table that tutti tune wrote; else TUTTI_TABLE or the built-in");
   parser->add_flag("--json", options->json, "one object a rank, and one for the proof and the price");
   return {parser, [options] { return run_plan(*options); }};
