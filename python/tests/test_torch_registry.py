@@ -11,24 +11,31 @@ from torch.distributed import _functional_collectives as functional  # noqa: E40
 ones = torch.ones
 
 
-def functional_collectives(rank, size):
+def functional_collectives(rank, size, has_hooks):
     dist.init_process_group("tutti")
     group = dist.group.WORLD
+    seen = []
+    if has_hooks:
+        group.register_pre_hook(1, lambda call: seen.append(call.name.name))
     works = c10d._get_work_registry_size
     total = functional.all_reduce(ones(3), "sum", group)
     assert works() == 1, works()
     assert torch.equal(functional.wait_tensor(total), torch.full((3,), float(size))) and works() == 0
     whole = functional.wait_tensor(functional.all_gather_single(torch.full((2,), float(rank)), 0, group))
     assert torch.equal(whole, torch.arange(float(size)).repeat_interleave(2)) and works() == 0
+    assert seen == (["ALLREDUCE", "ALLGATHER_INTO_TENSOR_COALESCED"] if has_hooks else []), seen
     dist.destroy_process_group()
 
 
-def test_functional_collectives_wait():
-    run(2, functional_collectives)
+@pytest.mark.parametrize("has_hooks", [False, True])
+def test_functional_collectives_wait(has_hooks):
+    run(2, functional_collectives, has_hooks)
 
 
-def works_in_flight(rank, size):
+def works_in_flight(rank, size, has_hooks):
     dist.init_process_group("tutti")
+    if has_hooks:
+        dist.group.WORLD.register_pre_hook(1, lambda call: None)
     works = c10d._get_work_registry_size
     x, whole = ones(3), ones(3 * size)
     with functional.allow_inflight_collective_as_graph_input_ctx():
@@ -58,5 +65,6 @@ def works_in_flight(rank, size):
     dist.destroy_process_group()
 
 
-def test_a_work_in_flight_is_in_the_registry_until_it_is_waited_for():
-    run(2, works_in_flight)
+@pytest.mark.parametrize("has_hooks", [False, True])
+def test_a_work_in_flight_is_in_the_registry_until_it_is_waited_for(has_hooks):
+    run(2, works_in_flight, has_hooks)
