@@ -1,4 +1,4 @@
-"""What PyTorch does between a group and its backend: hooks."""
+"""What PyTorch does between a group and its backend: hooks, and the check for NaN."""
 
 import threading
 
@@ -8,6 +8,8 @@ from ranks import run
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 from torch._C import _distributed_c10d as c10d  # noqa: E402
+
+NAN = float("nan")
 
 
 def ones(*shape):
@@ -169,3 +171,28 @@ def hooks_of_two_threads(rank, size):
 
 def test_threads_get_their_own_works():
     run(2, hooks_of_two_threads)
+
+
+def nan_checks(rank, size, from_the_start):
+    dist.init_process_group("tutti")
+    x = torch.tensor([1.0, NAN])
+    if not from_the_start:
+        dist.all_reduce(x.clone())
+        check = c10d.NanCheckHook.attach(dist.group.WORLD)
+    with pytest.raises(RuntimeError, match="NaN"):
+        dist.all_reduce(x)
+    out = torch.full((2 * size,), NAN)  # an output may hold anything
+    dist.all_gather_into_tensor(out, ones(2))
+    assert torch.equal(out, ones(2 * size))
+    if not from_the_start:
+        check.remove()
+        dist.all_reduce(x)
+    dist.destroy_process_group()
+
+
+def test_a_nan_check_that_is_attached_sees_calls():
+    run(2, nan_checks, False)
+
+
+def test_the_nan_check_of_the_environment_sees_calls():
+    run(2, nan_checks, True, TORCH_DIST_NAN_CHECK="1")
