@@ -10,13 +10,14 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 from tutti import _native
 from tutti._communicator import milliseconds
 from tutti._types import Op
 from tutti.torch._futures import Callbacks
 from tutti.torch._tensors import combined
-from tutti.torch._work import OnStream, Work
+from tutti.torch._work import FromAnybody, OnStream, Work
 
 # How long a call with async_op=True is waited for, in seconds, before a thread is woken to advance it: many short ones are
 # over by then.
@@ -72,7 +73,13 @@ class Calls(dist.ProcessGroup):
             if tensor.is_cuda:
                 return self._launch_on_stream(opts, tensors, start, result, finish, source)
         natives = self._started(opts, start(0))
-        return Work(natives, result, self._callbacks_thread, self._numbered(opts), finish, source)
+        return self._registered(Work(natives, result, self._callbacks_thread, self._numbered(opts), finish, source))
+
+    def _registered(self, work: Work | OnStream | FromAnybody) -> dist.Work:
+        """The work; within allow_inflight_collective_as_graph_input_ctx() in PyTorch's registry."""
+        if c10d._allow_inflight_collective_as_graph_input():
+            work.register()
+        return work
 
     def _numbered(self, opts: Any) -> int:
         """The number of a collective call that is made now; -1 for a message."""
@@ -107,7 +114,7 @@ class Calls(dist.ProcessGroup):
         if finish is not None:
             with torch.cuda.stream(stream):
                 finish()
-        return OnStream(natives, result, stream, self._numbered(opts), source)
+        return self._registered(OnStream(natives, result, stream, self._numbered(opts), source))
 
     def _operator(self, op: dist.ReduceOp, dtype: torch.dtype) -> tuple[int, int, int]:
         """The library's type, how many elements of it are one of these, and the operator."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+import weakref
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,11 +21,12 @@ from tutti.torch._moving import Moving
 from tutti.torch._reducing import Reducing
 
 
-class _Backend(c10d.Backend):
+class Backend(c10d.Backend):
     """What the group answers with when PyTorch asks it for the backend of a device."""
 
-    def __init__(self, rank: int, size: int, timeout: timedelta):
-        super().__init__(rank, size)
+    def __init__(self, group: Group, timeout: timedelta):
+        super().__init__(group._rank, group._size)
+        self.group = weakref.ref(group)
         self._options = c10d.Backend.Options("tutti", timeout)
 
     def getBackendName(self) -> str:
@@ -70,7 +73,7 @@ class Group(Reducing, Moving, Messages):
         self._monitor: _native.Communicator | None = None
         kind = dist.ProcessGroup.BackendType.CUSTOM
         self._set_default_backend(kind)
-        self._backend = _Backend(self._rank, self._size, timeout)
+        self._backend = Backend(self, timeout)
         for device in ("cpu", "cuda"):
             self._register_backend(torch.device(device), kind, self._backend)
 
@@ -93,6 +96,23 @@ class Group(Reducing, Moving, Messages):
             native.set_timeout(milliseconds(timeout))
 
     _set_default_timeout = set_timeout
+
+    def register_pre_hook(self, hook_id: int, hook: Callable[[Any], None]) -> None:
+        """`hook` is called before each later call, in the thread that makes it. Calls then take longer."""
+        super().register_pre_hook(hook_id, hook)
+        self.show_calls_to_hooks()
+
+    def register_post_hook(self, hook_id: int, hook: Callable[[Any], None]) -> None:
+        """Likewise after each call was started."""
+        super().register_post_hook(hook_id, hook)
+        self.show_calls_to_hooks()
+
+    def show_calls_to_hooks(self) -> None:
+        """Has PyTorch's C++ see later calls. Not to be called beside a call."""
+        from tutti.torch._hooked import Hooked, Passing  # which are made of this module
+
+        self._backend.__class__ = Passing
+        self.__class__ = Hooked
 
     def shutdown(self) -> None:
         """Leaves, once the calls that were started are over. Waits for no rank."""

@@ -49,7 +49,11 @@ class Messages(Calls):
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> dist.Work:
         lane = self._lane(tag)
         looking = self._looking.setdefault(lane, threading.Lock())
-        return FromAnybody(lane, looking, lambda source: self.recv(tensors, source, tag), tensors, self._timeout)
+
+        def receive(source: int) -> dist.Work:
+            return Messages.recv(self, tensors, source, tag)  # not what hooks see: they have seen this call
+
+        return self._registered(FromAnybody(lane, looking, receive, tensors, self._timeout))
 
     def _lane(self, tag: int) -> _native.Communicator:
         """The communicator for messages with this tag: so that a receive finds its tag in whatever order they come."""

@@ -81,7 +81,7 @@ class Moving(Calls):
         return self._launch(opts, touched, lambda stream: [call(stream) for call in calls], results, copied(pairs))
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> dist.Work:
-        return self.all_gather_single_coalesced([output], [input], opts)
+        return Moving.all_gather_single_coalesced(self, [output], [input], opts)
 
     _allgather_base = all_gather_single
 

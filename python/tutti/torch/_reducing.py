@@ -82,14 +82,14 @@ class Reducing(Calls):
         mine = tensor.coalesce()
         entries = torch.tensor([mine._nnz()], dtype=torch.int64)
         counts = [torch.zeros_like(entries) for _ in range(self._size)]
-        self.allgather([counts], [entries]).wait()
+        super().allgather([counts], [entries]).wait()
         numbers = [int(count) for count in counts]
         indices = mine.indices().t().contiguous()
         values = mine.values().contiguous()
         all_indices = [indices.new_empty((number, indices.size(1))) for number in numbers]
         all_values = [values.new_empty((number, *values.shape[1:])) for number in numbers]
-        first = self.allgather([all_indices], [indices])
-        second = self.allgather([all_values], [values])
+        first = super().allgather([all_indices], [indices])
+        second = super().allgather([all_values], [values])
         first.wait()
 
         def add() -> None:
@@ -148,7 +148,7 @@ class Reducing(Calls):
         return work
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> dist.Work:
-        return self.reduce_scatter_single_coalesced([output], [input], opts)
+        return Reducing.reduce_scatter_single_coalesced(self, [output], [input], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 

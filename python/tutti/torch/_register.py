@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 from tutti import _native
 from tutti._joining import config
@@ -17,6 +18,24 @@ def register() -> None:
     """Makes the backend known to torch.distributed. Does nothing if it is known."""
     if NAME.upper() not in dist.Backend._plugins:
         dist.Backend.register_backend(NAME, _make, extended_api=True, devices=["cpu", "cuda"])
+        _tell_groups_of_nan_checks()
+
+
+def _tell_groups_of_nan_checks() -> None:
+    """Has NanCheckHook.attach() tell the group. The check registers itself with ProcessGroup::registerPreHook(), which
+    PyTorch does not hand to a group in Python, and what is registered there cannot be asked for."""
+    check = getattr(c10d, "NanCheckHook", None)
+    if check is None:
+        return
+    attach = check.attach
+
+    def attach_and_tell(pg: dist.ProcessGroup) -> object:
+        hook = attach(pg)
+        if isinstance(pg, Group):
+            pg.show_calls_to_hooks()
+        return hook
+
+    check.attach = staticmethod(attach_and_tell)
 
 
 class _TorchStore:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
 
 from tutti import _native
 from tutti._error import Error
@@ -20,13 +21,35 @@ from tutti.torch._futures import Callbacks, Future, on_callback_thread
 _SHORT = 50e-6
 
 
-class _Started(dist.Work):
+class _WithOutputs(dist.Work):
+    """A work that PyTorch's registry can hold, so that wait_tensor() of an output waits for it."""
+
+    def __init__(self, result: list[torch.Tensor]):
+        super().__init__()
+        self._result = result
+        self.is_registered = False
+
+    def register(self) -> None:
+        for tensor in self._result:
+            c10d._register_work(tensor, self)
+        self.is_registered = True
+
+    def _leave_registry(self) -> None:
+        """PyTorch lets no work in Python leave alone: all works of the outputs leave, and are waited for."""
+        self.is_registered = False
+        for tensor in self._result:
+            torch.ops._c10d_functional.wait_tensor(tensor)
+
+    def result(self) -> list[torch.Tensor]:
+        return self._result
+
+
+class _Started(_WithOutputs):
     """Calls that were started together."""
 
     def __init__(self, natives: Sequence[_native.Work], result: list[torch.Tensor], number: int, source: int):
-        super().__init__()
+        super().__init__(result)
         self._natives = natives  # with their buffers
-        self._result = result
         self._number = number
         self._source = source
 
@@ -38,9 +61,6 @@ class _Started(dist.Work):
             if native.is_over() and (failure := native.failure()) is not None:
                 return failure
         return None
-
-    def result(self) -> list[torch.Tensor]:
-        return self._result
 
     def source_rank(self) -> int:
         return self._source
@@ -76,6 +96,8 @@ class Work(_Started):
             if not native.wait(-1.0 if until is None else max(0.0, until - time.monotonic())):
                 raise RuntimeError(f"the call is not over after {timeout}; it goes on")
         self._finish_once()
+        if self.is_registered:
+            self._leave_registry()
         return True
 
     synchronize = wait
@@ -147,18 +169,17 @@ class Work(_Started):
             self._finish = None
 
 
-class FromAnybody(dist.Work):
+class FromAnybody(_WithOutputs):
     """A receive whose sender is not known yet. wait() and is_completed() look for one; no thread does it beside them."""
 
     _SLICE = 0.05  # seconds that a thread looks before it lets another one look
 
     def __init__(self, lane: _native.Communicator, looking: threading.Lock, receive: Callable[[int], dist.Work],
                  result: list[torch.Tensor], limit: timedelta):
-        super().__init__()
+        super().__init__(result)
         self._lane = lane
         self._looking = looking  # of the lane: the receive begins before the next look
         self._receive = receive
-        self._result = result
         self._limit = limit
         self._received: dist.Work | None = None  # once there is a sender
         self._failure: Exception | None = None
@@ -191,7 +212,10 @@ class FromAnybody(dist.Work):
             raise RuntimeError(f"receive from any rank: nobody has sent within the timeout of {timeout or self._limit}; "
                                "it goes on")
         assert self._received is not None
-        return self._received.wait(timedelta(seconds=max(1e-3, until - time.monotonic())) if timeout else timedelta(0))
+        self._received.wait(timedelta(seconds=max(1e-3, until - time.monotonic())) if timeout else timedelta(0))
+        if self.is_registered:
+            self._leave_registry()
+        return True
 
     synchronize = wait
 
@@ -206,9 +230,6 @@ class FromAnybody(dist.Work):
 
     def exception(self) -> Exception | None:
         return self._failure or (self._received.exception() if self._received is not None else None)
-
-    def result(self) -> list[torch.Tensor]:
-        return self._result
 
     def source_rank(self) -> int:
         """The sender, once it is known; -1 before."""
@@ -240,6 +261,8 @@ class OnStream(_Started):
         if failure is not None:
             raise failure
         torch.cuda.current_stream(self._device).wait_event(self._over)
+        if self.is_registered:
+            self._leave_registry()
         return True
 
     synchronize = wait
