@@ -71,6 +71,15 @@ int main(int argc, char** argv) {
         const auto how = kept(ccl::create_operation_attr<ccl::alltoall_attr>(), count);
         return [=, &world] { ccl::alltoall(in, out, part, type, world, how).wait(); };
       }
+      if (collective == "ping_pong" || collective == "one_way") {  // as in mpi.cc
+        const int peer = library.rank ^ 1;
+        const bool first = library.rank % 2 == 0, goes_back = collective == "ping_pong";
+        return [=, &world] {
+          if (first) ccl::send(in, count, type, peer, world).wait();
+          if (!first || goes_back) ccl::recv(out, count, type, peer, world).wait();
+          if (!first && goes_back) ccl::send(in, count, type, peer, world).wait();
+        };
+      }
       if (collective == "barrier") return library.barrier;
       std::fprintf(stderr, "oneCCL has no %s here\n", collective.c_str());
       std::exit(2);

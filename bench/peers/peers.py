@@ -229,8 +229,8 @@ class OneCcl:
     compiler and Intel's tracing define.)"""
     key, name = "oneccl", f"oneCCL {ONECCL}"
     HAS = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier", "reduce", "gather", "scatter",
-           "all_to_all"]
-    # MPI's own collective, called in the caller's thread. There is none for scatter.
+           "all_to_all", *MESSAGES]
+    # MPI's own collective, called in the caller's thread. That is not to be had for scatter and messages.
     DIRECT = dict({f"CCL_{of}": "direct" for of in ("ALLREDUCE", "REDUCE_SCATTER", "ALLGATHER", "BROADCAST", "REDUCE",
                                                     "GATHER", "ALLTOALL", "BARRIER")}, CCL_ATL_SYNC_COLL="1")
 
@@ -255,7 +255,7 @@ class OneCcl:
 
     def contenders(self, args, asked):
         if args.collective not in self.HAS:
-            raise Missing(f"it has no {args.collective}, or the driver does not call it")
+            raise Missing(f"it has no {args.collective}")
         lib = self.home / "lib"
         driver = build(f"{self.key}{ONECCL}", [self.mpi.compiler], "oneccl.cc", f"-I{self.home / 'include'}",
                        lib / "libccl.so.1", f"-Wl,-rpath,{lib}", env=self.mpi.env)
@@ -263,7 +263,7 @@ class OneCcl:
         env = {**env, **giving_way("impi", args.ranks)[1], "CCL_ATL_TRANSPORT": "mpi"}
         command = [self.mpi.runner, "-n", args.ranks, *options, driver, *asked]
         found = [Contender(self.name, command, {**env, **giving_way(self.key, args.ranks)[1]})]
-        if args.collective != "scatter":
+        if args.collective not in ["scatter", *MESSAGES]:
             found.append(Contender(f"{self.name}, direct", command, {**env, **self.DIRECT}))
         return found
 
