@@ -155,6 +155,10 @@ def install(home, wheels):
     if note.exists() and note.read_text() == asked:
         return
     print(f"# installing {asked} into {home}", file=sys.stderr)
+    try:
+        import ensurepip  # noqa: F401  Debian's Python comes without
+    except ImportError:
+        raise Missing("Python cannot make virtual environments (Debian: python3-venv)") from None
     ran([sys.executable, "-m", "venv", home])
     ran([home / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *wheels])
     note.write_text(asked)
