@@ -34,6 +34,9 @@
 
 namespace tutti::internal {
 
+// Also of what is no kind at all, so that it is refused where devices are looked at.
+inline bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
+
 class Group final : public JobMember, public std::enable_shared_from_this<Group> {
  public:
   // timeout: as set_timeout() sets it.
@@ -162,7 +165,12 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
     Side in, out;
     bool staged() const { return in.staged || out.staged; }
   };
-  Sides look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
+  // In the usual case there is nothing about devices to find out.
+  Sides look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
+    const bool may_be = is_of_device(input.memory) || is_of_device(output.memory);
+    if (!job_->sees_gpus() && stream == nullptr && !may_be) return {};
+    return look_at_devices(spec, input, output, stream);
+  }
   Sides look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
   void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
              const Terms& terms, Engine::Lock& lock);

@@ -29,38 +29,6 @@ std::shared_ptr<Request> Group::start(const CallSpec& spec, ConstBuffer input, B
   return request;
 }
 
-void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, ConstBuffer input, Buffer output,
-                  const Terms& terms) {
-  begin(request, spec, look_at(spec, input, output, terms.stream), input, output, terms);
-}
-
-void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, const Sides& sides, ConstBuffer input,
-                  Buffer output, const Terms& terms) {
-  Engine::Lock lock(job_->engine());
-  // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
-  // enqueueing the rest of the call.
-  const bool ahead = goes_ahead(sides, terms.stream);
-  const bool progresses = terms.stream == nullptr && job_->settings().progress == Progress::thread;
-  if (ahead || progresses) job_->make_progress_thread();
-  admit(*request, spec, sides, input, output, terms, lock);
-  request->stage = Request::Stage::waiting;
-  request->group = shared_from_this();
-  try {
-    if (ahead) request->staged->go_ahead();
-    queue_.push_back(request.get());
-    if (ahead) {
-      give_to_progress_thread(request);
-      enqueue_staged(*request, lock);
-    }
-    const FloatEnvironment environment;
-    advance();
-    if (progresses && !request->driven && !request->is_over()) give_to_progress_thread(request);
-  } catch (...) {
-    abandon(*request);
-    throw;
-  }
-}
-
 // A call on a stream that nobody drives is driven here.
 void Group::settle(Request& request, const Terms& terms) {
   const bool ahead = job_->goes_ahead() && request.staged != nullptr;

@@ -48,9 +48,6 @@ void check_exchange_in_place(const CallSpec& spec) {
                     "_v: in place, the rows of input and output have the same lengths and the same places");
 }
 
-// Also what is no kind at all, so that look_at_devices() refuses it.
-bool is_of_device(MemoryKind kind) { return kind >= MemoryKind::device; }
-
 // Asks the driver for what the caller does not say of its buffers.
 Side side_of(ConstBuffer buffer) {
   Side side{.data = static_cast<std::byte*>(const_cast<void*>(buffer.data)), .device = buffer.device};
@@ -170,12 +167,6 @@ void Group::enqueue_staged(Request& request, Engine::Lock& lock) {
   request.refused = true;
 }
 
-// In the usual case there is nothing about devices to find out.
-inline Group::Sides Group::look_at(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
-  if (!job_->sees_gpus() && stream == nullptr && !is_of_device(input.memory) && !is_of_device(output.memory)) return {};
-  return look_at_devices(spec, input, output, stream);
-}
-
 Group::Sides Group::look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const {
   job_->engine().refuse_if_forked();  // before the driver is asked, which does not work in a child
   const std::string what(to_string(spec.collective));
@@ -234,6 +225,38 @@ inline Group::AtOnceEnd Group::run_at_once(const CallSpec& spec, const Sides& si
   if (!at_once_->send(tag, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)))
     return AtOnceEnd::not_begun;
   return ends_at_once(tag, lock) ? AtOnceEnd::over : AtOnceEnd::sent;
+}
+
+void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, ConstBuffer input, Buffer output,
+                  const Terms& terms) {
+  begin(request, spec, look_at(spec, input, output, terms.stream), input, output, terms);
+}
+
+void Group::begin(const std::shared_ptr<Request>& request, const CallSpec& spec, const Sides& sides, ConstBuffer input,
+                  Buffer output, const Terms& terms) {
+  Engine::Lock lock(job_->engine());
+  // What is on the device waits there for the host. So another thread must drive it, whatever holds up the caller: even
+  // enqueueing the rest of the call.
+  const bool ahead = goes_ahead(sides, terms.stream);
+  const bool progresses = terms.stream == nullptr && job_->settings().progress == Progress::thread;
+  if (ahead || progresses) job_->make_progress_thread();
+  admit(*request, spec, sides, input, output, terms, lock);
+  request->stage = Request::Stage::waiting;
+  request->group = shared_from_this();
+  try {
+    if (ahead) request->staged->go_ahead();
+    queue_.push_back(request.get());
+    if (ahead) {
+      give_to_progress_thread(request);
+      enqueue_staged(*request, lock);
+    }
+    const FloatEnvironment environment;
+    advance();
+    if (progresses && !request->driven && !request->is_over()) give_to_progress_thread(request);
+  } catch (...) {
+    abandon(*request);
+    throw;
+  }
 }
 
 void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Terms& terms) {
