@@ -200,13 +200,13 @@ TEST(ShmAdopted, MemoryThatWasFreedIsLeftAlone) {
 TEST(ShmAdopted, ManyTimesTakesNoMoreMemory) {
   ShmRank rank;
   Pages pages(16);
-  std::uint64_t place = 0;
+  std::uint64_t first = 0;
   for (int i = 0; i < 50; ++i) {
     const auto adopted = rank.transport.adopt(pages.data + i % 2, pages.bytes - 1);
-    std::uint64_t at = 0;
-    ASSERT_TRUE(rank.transport.own().holds(pages.data + i % 2, pages.bytes - 1, at));
-    if (i == 0) place = at;
-    EXPECT_EQ(at, place + static_cast<std::uint64_t>(i % 2));
+    shm::Place place;
+    ASSERT_TRUE(rank.transport.own().holds(pages.data + i % 2, pages.bytes - 1, place));
+    if (i == 0) first = place.offset;
+    EXPECT_EQ(place.offset, first + static_cast<std::uint64_t>(i % 2));
   }
   EXPECT_TRUE(pages.is_untouched(0, pages.bytes));
   struct stat file {};

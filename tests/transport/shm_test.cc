@@ -197,14 +197,14 @@ TEST(Shm, SymmetricMemoryIsInOnePieceForAllWhoMapItWhereverExtentsEnd) {
       *mine = std::byte{42};
       ASSERT_EQ(seen->at(offsets.back())[at], std::byte{42}) << bytes << " bytes, at " << at;
       EXPECT_EQ(seen->at(offsets.back()) + at, seen->at(offsets.back() + at)) << "is mapped in one piece";
-      ASSERT_TRUE(own->holds(mine, bytes - at, offset));
+      ASSERT_TRUE(own->is_symmetric(mine, bytes - at, offset));
       EXPECT_EQ(offset, offsets.back() + at);
     }
     own->free(offsets.back(), bytes);
   }
   std::uint64_t offset = 0;
-  EXPECT_FALSE(own->holds(own->at(0), 1, offset)) << "that is no symmetric memory";
-  EXPECT_FALSE(own->holds(own->at(offsets[0]), shm::kSlotBytes + 1, offset)) << "that is more than its extent";
+  EXPECT_FALSE(own->is_symmetric(own->at(0), 1, offset)) << "that is no symmetric memory";
+  EXPECT_FALSE(own->is_symmetric(own->at(offsets[0]), shm::kSlotBytes + 1, offset)) << "that is more than its extent";
   EXPECT_FALSE(own->is_symmetric(&offset, sizeof offset, offset));
 }
 

@@ -13,15 +13,6 @@
 namespace tutti::internal::shm {
 namespace {
 
-// The bytes of [data, data + bytes) that lie before `first`, and from `last` on: on pages that are not shared.
-struct Edges {
-  std::size_t before, behind;
-  Edges(std::size_t b, std::size_t e) : before(b), behind(e) {}
-  Edges(const std::byte* data, std::size_t bytes, const std::byte* first, const std::byte* last)
-      : before(data < first ? std::min(bytes, static_cast<std::size_t>(first - data)) : 0),
-        behind(data + bytes > last ? std::min(bytes, static_cast<std::size_t>(data + bytes - last)) : 0) {}
-};
-
 std::uintptr_t address_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 }  // namespace
@@ -39,38 +30,30 @@ bool Adopted::remove(const std::byte* data) {
   return was_there;
 }
 
-const Adopted::Part* Adopted::part_with(const std::byte* data, std::size_t bytes) const {
-  const auto above = std::ranges::upper_bound(parts_, data, {}, &Part::data);
-  if (above == parts_.begin()) return nullptr;
-  const Part& part = *std::prev(above);
-  const auto before = static_cast<std::size_t>(data - part.data);
-  return before <= part.bytes && bytes <= part.bytes - before ? &part : nullptr;
-}
-
-bool Adopted::finds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const {
+bool Adopted::finds(const std::byte* data, std::size_t bytes, Place& place) const {
   const std::lock_guard lock(mutex_);
-  const Part* const part = part_with(data, bytes);
-  if (part == nullptr) return false;
-  offset = part->offset + static_cast<std::size_t>(data - part->data);
+  const auto above = std::ranges::upper_bound(parts_, data, {}, &Part::data);
+  if (above == parts_.begin()) return false;
+  const Part& part = *std::prev(above);
+  const auto at = static_cast<std::size_t>(data - part.data);
+  if (at > part.bytes || bytes > part.bytes - at) return false;
+  const std::byte* const end = data + bytes;
+  const auto edge = [bytes](const std::byte* from, const std::byte* to) {
+    return static_cast<std::uint16_t>(from < to ? std::min(bytes, static_cast<std::size_t>(to - from)) : 0);
+  };
+  place = {part.offset + at, edge(data, part.first), edge(part.last, end)};
   return true;
 }
 
-void Adopted::copy_edges(const std::byte* data, std::size_t bytes) const {
-  const std::lock_guard lock(mutex_);
-  const Part* const part = part_with(data, bytes);
-  if (part == nullptr) return;
-  const Edges edges(data, bytes, part->first, part->last);
-  std::byte* const there = part->here + (data - part->data);
-  std::memcpy(there, data, edges.before);
-  std::memcpy(there + bytes - edges.behind, data + bytes - edges.behind, edges.behind);
+void Adopted::copy_edges(std::byte* to, const std::byte* from, std::size_t bytes, const Place& place) {
+  std::memcpy(to, from, place.before);
+  std::memcpy(to + bytes - place.behind, from + bytes - place.behind, place.behind);
 }
 
-void Adopted::copy_back(std::byte* data, std::size_t bytes, const std::byte* there) const {
-  const std::lock_guard lock(mutex_);
-  const Part* const part = part_with(data, bytes);
-  const Edges edges = part != nullptr ? Edges(data, bytes, part->first, part->last) : Edges{bytes, 0};
-  std::memcpy(data, there, edges.before);
-  std::memcpy(data + bytes - edges.behind, there + bytes - edges.behind, edges.behind);
+// The pages may be private since the peer was told of them.
+void Adopted::take_late(std::byte* data, std::size_t bytes, const std::byte* there) const {
+  Place place;
+  if (!holds(data, bytes, place)) std::memcpy(data, there, bytes);
 }
 
 bool Adopted::make_private(int fd, const Part& part) noexcept try {
@@ -101,6 +84,7 @@ void Adopted::give_all_back(int fd) noexcept {
   const std::lock_guard lock(mutex_);
   for (const Part& part : parts_) make_private(fd, part);
   parts_.clear();
+  has_given_back_.store(true, std::memory_order_relaxed);
   count_.store(0, std::memory_order_relaxed);
 }
 

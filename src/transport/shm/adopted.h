@@ -15,26 +15,33 @@
 
 namespace tutti::internal::shm {
 
+// Where memory of a rank lies in its segment. Of [data, data + bytes), the first `before` and the last `behind` bytes
+// are on pages that are not shared.
+struct Place {
+  std::uint64_t offset = 0;  // 0: nowhere
+  std::uint16_t before = 0, behind = 0;
+};
+
 // A segment's adopted memory. Thread-safe.
 class Adopted {
  public:
-  // Whether [data, data + bytes) is adopted, and then its offset in the segment.
-  bool holds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const {
-    return count_.load(std::memory_order_relaxed) != 0 && finds(data, bytes, offset);
+  // Whether [data, data + bytes) is adopted, and then its place.
+  bool holds(const std::byte* data, std::size_t bytes, Place& place) const {
+    return count_.load(std::memory_order_relaxed) != 0 && finds(data, bytes, place);
   }
-  // Before a peer is told of a message that lies there. Does nothing for other memory.
-  void show(const std::byte* data, std::size_t bytes) const {
-    if (count_.load(std::memory_order_relaxed) != 0) copy_edges(data, bytes);
+
+  // Before a peer is told of a message at `place`, which is `there` in the segment's mapping.
+  static void show(const std::byte* data, std::size_t bytes, const Place& place, std::byte* there) {
+    if ((place.before | place.behind) != 0) copy_edges(there, data, bytes, place);
   }
-  // A peer has written a message for [data, data + bytes) to `there`, the place of that memory in the segment's mapping
-  // when the peer was told. Does nothing for memory that has no other place.
-  void take(std::byte* data, std::size_t bytes, const std::byte* there) const {
-    if (there != data) copy_back(data, bytes, there);
+  // Once a peer has written a message there that is for [data, data + bytes).
+  void take(std::byte* data, std::size_t bytes, const Place& place, const std::byte* there) const {
+    if ((place.before | place.behind) != 0) copy_edges(data, there, bytes, place);
+    if (has_given_back_.load(std::memory_order_relaxed) && there != data) take_late(data, bytes, there);
   }
 
   // All of it becomes private memory again, with the contents that it has now. What peers still write to its place in
-  // the segment arrives with take().
-  // `fd`: the segment's file.
+  // the segment arrives with take(). `fd`: the segment's file.
   void give_all_back(int fd) noexcept;
 
   // For whoever adopts (adoption.h).
@@ -42,8 +49,7 @@ class Adopted {
     std::byte* data;  // the caller's
     std::size_t bytes;
     std::byte *first, *last;  // [first, last): the whole pages, which are shared
-    std::byte* here;          // where `data` lies in the segment's mapping
-    std::uint64_t offset;     // and in the segment
+    std::uint64_t offset;     // of `data` in the segment
   };
   void add(const Part& part);
   bool remove(const std::byte* data);  // false: it was given back already
@@ -52,12 +58,12 @@ class Adopted {
   static bool make_private(int fd, const Part& part) noexcept;
 
  private:
-  const Part* part_with(const std::byte* data, std::size_t bytes) const;
-  bool finds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const;
-  void copy_edges(const std::byte* data, std::size_t bytes) const;
-  void copy_back(std::byte* data, std::size_t bytes, const std::byte* there) const;
+  bool finds(const std::byte* data, std::size_t bytes, Place& place) const;
+  static void copy_edges(std::byte* to, const std::byte* from, std::size_t bytes, const Place& place);
+  void take_late(std::byte* data, std::size_t bytes, const std::byte* there) const;
 
   std::atomic<std::size_t> count_{0};
+  std::atomic<bool> has_given_back_{false};
   mutable std::mutex mutex_;  // guards parts_
   std::vector<Part> parts_;   // by address; none overlaps another
 };

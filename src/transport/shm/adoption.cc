@@ -61,12 +61,10 @@ Adoption::Adoption(std::shared_ptr<Segment> segment, std::byte* data, std::size_
   const std::size_t before = start_of(data) % kPageBytes, shared = static_cast<std::size_t>(part_.last - part_.first);
   part_.offset = segment_->allocate(whole_pages(before + bytes)) + before;
   try {
-    part_.here = segment_->at(part_.offset);
-    std::byte* const there = part_.here + (part_.first - data);
-    std::memcpy(there, part_.first, shared);
-    const auto offset = static_cast<off_t>(part_.offset + static_cast<std::uint64_t>(part_.first - data));
+    const std::uint64_t offset = part_.offset + static_cast<std::uint64_t>(part_.first - data);
+    std::memcpy(segment_->at(offset), part_.first, shared);
     if (::mmap(part_.first, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, segment_->fd(),
-               offset) == MAP_FAILED)
+               static_cast<off_t>(offset)) == MAP_FAILED)
       throw_system_error("cannot map the segment at the buffer's address");
     segment_->adopted().add(part_);
   } catch (...) {

@@ -117,11 +117,11 @@ bool Receiver::fill_from_private(Wanted& want, const Line& line) {
 
 void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) {
   LanePair& lanes = lines_.lanes();
-  std::uint64_t at = 0;
+  Place place;
   const bool posts =
-      bytes > kInlineBytes && message - done_ < kPosts && lanes.connect() && lanes.own().holds(data, bytes, at);
-  wanted_.push({message, tag, data, bytes, 0, past_cache, at});
-  if (posts) lines_.posts().want({message + 1, at, bytes}, tag, lanes.out());
+      bytes > kInlineBytes && message - done_ < kPosts && lanes.connect() && lanes.own().holds(data, bytes, place);
+  wanted_.push({message, tag, data, bytes, 0, past_cache, place});
+  if (posts) lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
 }
 
 bool Receiver::fill_some() {
@@ -133,9 +133,8 @@ bool Receiver::fill_some() {
     check(*line, want.tag, want.bytes);
     const LineKind kind = kind_of(*line);
     if (kind == LineKind::delivered) {
-      if (want.posted_at == 0) lines_.lanes().throw_makes_no_sense("it wrote a message to where nobody wanted it");
-      Segment& own = lines_.lanes().own();
-      own.adopted().take(want.data, want.bytes, own.at(want.posted_at));
+      if (want.posted.offset == 0) lines_.lanes().throw_makes_no_sense("it wrote a message to where nobody wanted it");
+      lines_.lanes().own().take(want.data, want.bytes, want.posted);
       want.done = want.bytes;
     } else if (kind == LineKind::readable) {
       if (!fill_from_private(want, *line)) break;

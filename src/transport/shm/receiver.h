@@ -41,7 +41,7 @@ class Receiver {
     std::byte* data;
     std::size_t bytes, done;
     bool past_cache;
-    std::uint64_t posted_at;  // in this rank's segment; 0: no post
+    Place posted;  // nowhere: no post
   };
 
   bool awaits_wanted() const { return !wanted_.empty() && wanted_.front().message == done_; }

@@ -50,9 +50,16 @@ class Segment : public Mapping {
     adopted_.give_all_back(fd());
   }
   Adopted& adopted() { return adopted_; }
-  // Whether [data, data + bytes) is symmetric memory, or adopted, and then its offset. Not while an extent is mapped.
-  bool holds(const std::byte* data, std::size_t bytes, std::uint64_t& offset) const {
-    return is_symmetric(data, bytes, offset) || adopted_.holds(data, bytes, offset);
+  // Whether [data, data + bytes) is symmetric memory, or adopted, and then its place. Not while an extent is mapped.
+  bool holds(const std::byte* data, std::size_t bytes, Place& place) const {
+    return is_symmetric(data, bytes, place.offset) || adopted_.holds(data, bytes, place);
+  }
+  // A message at such a place: before a peer is told of it; once the peer has written it there.
+  void show(const std::byte* data, std::size_t bytes, const Place& place) {
+    Adopted::show(data, bytes, place, at(place.offset));
+  }
+  void take(std::byte* data, std::size_t bytes, const Place& place) {
+    adopted_.take(data, bytes, place, at(place.offset));
   }
 
  private:

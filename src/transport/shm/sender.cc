@@ -11,13 +11,16 @@ namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
+}  // namespace
+
 // Memory of this rank's segment is lent even if the peer has said where it wants the message. So the same side copies
 // each time, and the copied cache lines stay with its core.
-bool is_lent(const LanePair& lanes, const std::byte* data, std::size_t bytes, std::uint64_t& at) {
-  return bytes >= kCopyBelowBytes && lanes.own().holds(data, bytes, at);
+inline bool Sender::is_lent(const std::byte* data, std::size_t bytes, Place& place) {
+  if (bytes < kCopyBelowBytes) return false;
+  if (data != looked_up_.data || bytes != looked_up_.bytes) return lines_.lanes().own().holds(data, bytes, place);
+  place = looked_up_.place;
+  return true;
 }
-
-}  // namespace
 
 inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   ring_.end(lines_.written());
@@ -43,6 +46,7 @@ void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copi
   if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
   Message message{tag, data, bytes, 0, copier};
   if (!waiting_.empty() || !push(message)) waiting_.push(message);
+  looked_up_ = {};
 }
 
 bool Sender::push(Message& message) {
@@ -50,11 +54,13 @@ bool Sender::push(Message& message) {
   if (!lines_.lanes().connect()) return false;
   if (message.done > 0) return push_by_ring(message);
   if (!lines_.has_room()) return false;
+  Place place;
   std::uint64_t at = 0;
   LineKind kind{};
-  if (is_lent(lines_.lanes(), message.data, message.bytes, at)) {
-    lines_.lanes().own().adopted().show(message.data, message.bytes);
+  if (is_lent(message.data, message.bytes, place)) {
+    lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
+    at = place.offset;
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
     copy_bytes(posted, message.data, message.bytes);
     kind = LineKind::delivered;
@@ -149,8 +155,11 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
 
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
-  std::uint64_t at;
-  if (source != nullptr && is_lent(lines_.lanes(), source, bytes, at)) return nullptr;
+  Place place;
+  if (source != nullptr && is_lent(source, bytes, place)) {
+    looked_up_ = {source, bytes, place};
+    return nullptr;
+  }
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(tag, bytes)) {
     reserved_ = LineKind::delivered;

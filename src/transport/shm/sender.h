@@ -47,6 +47,7 @@ class Sender {
     std::size_t bytes, done;
     Copier copier;
   };
+  bool is_lent(const std::byte* data, std::size_t bytes, Place& place);
   bool push(Message& message);
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
@@ -61,6 +62,12 @@ class Sender {
   Fifo<Message> waiting_;
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
+  struct LookedUp {           // by reserve(), for the send() that follows it
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    Place place;
+  };
+  LookedUp looked_up_;
   ReadableMemory readable_;
   Resend resend_;
   Ring ring_;
