@@ -31,10 +31,10 @@ TEST(Choose, TheBuiltInTableIsWhatWasMeasured) {
   const auto chosen = [](int ranks, int hosts, std::size_t bytes) {
     return Chooser(ChoiceTable::built_in(), ranks, hosts).choose(kAllReduce, bytes, kCanonical);
   };
-  EXPECT_EQ(chosen(8, 1, 2048), Algorithm::one_shot);
-  EXPECT_EQ(chosen(9, 1, 2048), Algorithm::recursive_doubling);
-  EXPECT_EQ(chosen(8, 1, 2049), Algorithm::two_shot);
-  EXPECT_EQ(chosen(8, 2, 2048), Algorithm::recursive_doubling);
+  EXPECT_EQ(chosen(8, 1, 4096), Algorithm::one_shot);
+  EXPECT_EQ(chosen(9, 1, 4096), Algorithm::recursive_doubling);
+  EXPECT_EQ(chosen(8, 1, 4097), Algorithm::two_shot);
+  EXPECT_EQ(chosen(8, 2, 4096), Algorithm::recursive_doubling);
   EXPECT_EQ(chosen(33, 1, 1 << 20), Algorithm::sliced_tree);
 }
 
