@@ -32,7 +32,7 @@ TEST(Choose, TheBuiltInTableIsWhatWasMeasured) {
     return Chooser(ChoiceTable::built_in(), ranks, hosts).choose(kAllReduce, bytes, kCanonical);
   };
   EXPECT_EQ(chosen(8, 1, 4096), Algorithm::one_shot);
-  EXPECT_EQ(chosen(9, 1, 4096), Algorithm::recursive_doubling);
+  EXPECT_EQ(chosen(9, 1, 2048), Algorithm::recursive_doubling);
   EXPECT_EQ(chosen(8, 1, 4097), Algorithm::two_shot);
   EXPECT_EQ(chosen(8, 2, 4096), Algorithm::recursive_doubling);
   EXPECT_EQ(chosen(33, 1, 1 << 20), Algorithm::sliced_tree);
