@@ -94,6 +94,7 @@ class Contender:
     def __init__(self, name, command, env=None, parse=measured):
         self.name, self.command, self.parse = name, [str(word) for word in command], parse
         self.env = dict(os.environ, **(env or {}))
+        self.average = statistics.median
         self.turns = []  # (the machine's state, by size (us, limit or None))
         self.failures, self.troubles = 0, []  # how many since a turn went well; all of them
 
@@ -115,9 +116,9 @@ class Contender:
     def limits(self, state, size):
         return [rows[size][1] for of, rows in self.turns if of.name == state and size in rows and rows[size][1]]
 
-    def median(self, state, size):
+    def average_of(self, state, size):
         times = self.times(state, size)
-        return statistics.median(times) if times else None
+        return self.average(times) if times else None
 
 
 def build(program, compiler, source, *libraries, env=None):
@@ -138,8 +139,10 @@ def crowded(ranks):
     return ranks > len(os.sched_getaffinity(0))
 
 
-def giving_way(key, ranks):
-    return GIVING_WAY.get(key, ([], {})) if crowded(ranks) else ([], {})
+def giving_way(key, args):
+    """What the peer is told where ranks do not have a processor each for themselves."""
+    is_needed = crowded(args.ranks) or args.quota or args.beside
+    return GIVING_WAY.get(key, ([], {})) if is_needed else ([], {})
 
 
 def version_of(runner):
@@ -216,7 +219,7 @@ class Mpi:
         program = f"{self.key}{self.version}{'-debian' if self.debian else ''}"
         driver = build(program, [self.compiler], "mpi.cc", env=self.env)
         options, env = self.over(args.transport, args.ranks)
-        more, gives_way = giving_way(self.key, args.ranks)
+        more, gives_way = giving_way(self.key, args)
         command = [self.runner, "-n", args.ranks, *options, *more]
         found = [Contender(self.name, [*command, driver, *asked], {**env, **gives_way})]
         if self.key == "openmpi" and args.transport == "shm" and args.collective not in MESSAGES:
@@ -264,9 +267,9 @@ class OneCcl:
         driver = build(f"{self.key}{ONECCL}", [self.mpi.compiler], "oneccl.cc", f"-I{self.home / 'include'}",
                        lib / "libccl.so.1", f"-Wl,-rpath,{lib}", env=self.mpi.env)
         options, env = self.mpi.over(args.transport, args.ranks)
-        env = {**env, **giving_way("impi", args.ranks)[1], "CCL_ATL_TRANSPORT": "mpi"}
+        env = {**env, **giving_way("impi", args)[1], "CCL_ATL_TRANSPORT": "mpi"}
         command = [self.mpi.runner, "-n", args.ranks, *options, driver, *asked]
-        found = [Contender(self.name, command, {**env, **giving_way(self.key, args.ranks)[1]})]
+        found = [Contender(self.name, command, {**env, **giving_way(self.key, args)[1]})]
         if args.collective not in ["scatter", *MESSAGES]:
             found.append(Contender(f"{self.name}, direct", command, {**env, **self.DIRECT}))
         return found
@@ -311,7 +314,7 @@ def find(args, asked):
         except (Missing, OSError) as why:
             said.append(f"{peer.name} is left out: {why}")
             continue
-        options, env = giving_way(peer.key, args.ranks)
+        options, env = giving_way(peer.key, args)
         if options or env:
             settings = " ".join([*options, *(f"{name}={value}" for name, value in env.items())])
             as_well = " (direct: as Intel MPI)" if peer.key == "oneccl" else ""

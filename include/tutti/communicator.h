@@ -402,23 +402,26 @@ class Communicator {
   /// Shares data[0, bytes), memory of the caller's own, with the ranks of this host, in place: the address and the
   /// contents stay. Then calls on buffers in it are as fast as on memory of allocate(). Not collective: a rank adopts
   /// what it likes, when it likes. The result holds for all communicators of the job. When it goes, the memory is
-  /// private again, with the contents that it has then. adopt() also does what register_memory() does.
+  /// private again, with the contents that it has then. In a job that uses RDMA, adopt() does what register_memory()
+  /// does instead, and the pages stay private.
   ///
   /// The memory must be private to the process, as that of malloc(), new and anonymous mmap() is: not a mapped file, no
-  /// huge pages of hugetlbfs, not pinned for a GPU, nor registered with a device by others. No thread may use it during
-  /// adopt(), nor while the result goes. Only whole pages of 4096 bytes are shared, so nothing beside the buffer is;
-  /// the bytes before the first and after the last whole page are copied for each message that has some of them. A
-  /// buffer that starts at a multiple of 4096 and ends at one is quickest. One without a whole page stays as it is.
+  /// huge pages of hugetlbfs, not pinned for a GPU, nor registered with any device. What the caller has told the system
+  /// of it is lost: locks, advice, huge pages, the memory node. No thread may use it during adopt(), nor while the
+  /// result goes. Only whole pages of 4096 bytes are shared, so nothing beside the buffer is; the bytes before the
+  /// first and after the last whole page are copied for each message that has some of them. A buffer that starts at a
+  /// multiple of 4096 and ends at one is quickest. One without a whole page stays as it is.
   ///
   /// fork(): a child shares the adopted pages with its parent, as it does the memory of allocate(). What either writes
-  /// there, both see; so a child that goes on must not write there.
+  /// there, both see. So a child must not write there, and not read there once its parent's adoption has ended.
   ///
-  /// Blocks while the memory is copied, twice: into shared pages, and back when the result goes. Meanwhile it is there
+  /// Blocks while the memory is copied, into shared pages, and back when the result goes; during adopt() it is there
   /// twice. It counts as memory of allocate(): 64 GiB in all. If a call fails while a peer is stopped in the middle of
-  /// it (see "Buffers after a call"), all adopted memory is private again at once. If no rank is reached by shared
-  /// memory, the pages stay as they are. Thread-safe. Throws Error{invalid_argument} for memory that is not as said
-  /// here, or is adopted already; Error{system} if there is no room. Nothing has changed then, and the communicator
-  /// stays usable.
+  /// it (see "Buffers after a call"), all adopted memory is private again at once. If no other rank is reached by
+  /// shared memory, the pages stay as they are. If the system refuses to map private pages (a limit on the number of
+  /// mappings), they stay shared with the peers. Thread-safe. Throws Error{invalid_argument} for memory that is not as
+  /// said here, or is adopted already; Error{system} if there is no room. Nothing has changed then, and the
+  /// communicator stays usable.
   TUTTI_API Registration adopt(void* data, std::size_t bytes);
 
   /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Blocks until the others are

@@ -141,8 +141,9 @@ TUTTI_API tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
 /// use the communicator any more; its works, memories and registrations may still be used and freed.
 TUTTI_API tutti_result_t tutti_comm_destroy(tutti_comm_t comm);
 
-/// Fails this communicator on every rank with TUTTI_ERROR_ABORTED. `reason` is told to all; it may be null. Does not
-/// block, and does not free the communicator. Thread-safe: also during a call of another thread, which then ends.
+/// Fails this communicator on every rank with TUTTI_ERROR_ABORTED. `reason` is told to all; it may be null. Blocks
+/// until the others are being told, for 200 ms at most. Does not free the communicator. Thread-safe: also during a call
+/// of another thread, which then ends.
 TUTTI_API tutti_result_t tutti_comm_abort(tutti_comm_t comm, const char* reason);
 
 /// *failure = what the next call would give, as far as is known: TUTTI_SUCCESS if the communicator is well. Does not
@@ -185,10 +186,10 @@ TUTTI_API tutti_result_t tutti_comm_register(tutti_comm_t comm, void* data, size
                                              tutti_registration_t* registration);
 /// Shares data[0, bytes), memory of the caller's own, with the ranks of this host, in place, until *registration is
 /// ended by tutti_comm_deregister(): the address and the contents stay, and calls on buffers in it are as fast as on
-/// memory of tutti_memory_allocate(). It also does what tutti_comm_register() does. Not collective. Thread-safe. Blocks
-/// while the memory is copied, twice. TUTTI_ERROR_INVALID_ARGUMENT for memory that is not private to the process (as
-/// that of malloc() is), is pinned, or is adopted already; TUTTI_SYSTEM_ERROR if there is no room. What it means for
-/// whole pages, threads and fork(): Communicator::adopt() in communicator.h.
+/// memory of tutti_memory_allocate(). In a job that uses RDMA it does what tutti_comm_register() does. Not collective.
+/// Thread-safe. Blocks while the memory is copied, twice. TUTTI_ERROR_INVALID_ARGUMENT for memory that is not private
+/// to the process (as that of malloc() is), is pinned, or is adopted already; TUTTI_SYSTEM_ERROR if there is no room.
+/// What it means for whole pages, threads and fork(): Communicator::adopt() in communicator.h.
 TUTTI_API tutti_result_t tutti_comm_adopt(tutti_comm_t comm, void* data, size_t bytes,
                                           tutti_registration_t* registration);
 /// Ends a registration or an adoption. `comm` may be null, as it may be gone already. Blocks while adopted memory is

@@ -257,10 +257,11 @@ std::unique_ptr<Adoption> Communicator::adopt(std::uintptr_t address, std::size_
 }
 
 void Adoption::release() {
-  if (handle_ == nullptr) return;
+  const tutti_registration_t mine = std::exchange(handle_, nullptr);  // with the lock: of several threads, one ends it
+  if (mine == nullptr) return;
   {
     const py::gil_scoped_release without_lock;
-    tutti_comm_deregister(nullptr, std::exchange(handle_, nullptr));
+    tutti_comm_deregister(nullptr, mine);
   }
   keep_ = py::none();
 }

@@ -31,7 +31,6 @@ struct Member {
   std::string local_name;  // abstract Unix socket (without the leading NUL) for ranks of the same host
   std::int64_t pid = 0;
   std::string processors;  // those it may run on, as topology::to_bits() writes them
-  std::int32_t share = 0;  // as topology::processor_share()
   std::string obstacles;   // why it cannot use some kinds of transports, as its runtime writes that
   bool sees_gpus = false;  // a driver for GPUs is installed there
 };

@@ -95,7 +95,7 @@ template <class T, class Message>
 concept Of = std::is_same_v<std::remove_const_t<T>, Message>;
 
 void fields(auto& archive, Of<Member> auto& m) {
-  archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid, m.processors, m.share, m.obstacles, m.sees_gpus);
+  archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid, m.processors, m.obstacles, m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
   archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last, n.has_left);

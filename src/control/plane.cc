@@ -126,7 +126,6 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   me.host_id = host_id();
   me.pid = ::getpid();
   me.processors = topology::to_bits(topology::allowed_processors());
-  me.share = topology::processor_share();
   me.obstacles = meeting_.announcement.obstacles;
   me.sees_gpus = meeting_.announcement.sees_gpus;
   me.local_name = "tutti-" + to_hex(random_digest());

@@ -1,14 +1,33 @@
 #include "memory/address_space.h"
 
-#include <fstream>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <sstream>
+
+#include "base/descriptor.h"
 
 namespace tutti::internal {
 
-std::optional<std::vector<MappedRange>> mapped_in(std::uintptr_t begin, std::uintptr_t end) {
-  std::ifstream maps("/proc/self/maps");
-  if (!maps) return std::nullopt;
+AddressSpace::AddressSpace() : fd_(above_standard(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC))) {}
+
+AddressSpace::~AddressSpace() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::optional<std::vector<MappedRange>> AddressSpace::mapped_in(std::uintptr_t begin, std::uintptr_t end) const {
+  if (fd_ < 0 || ::lseek(fd_, 0, SEEK_SET) != 0) return std::nullopt;
+  std::string text;
+  std::array<char, 65536> piece;
+  for (ssize_t bytes; (bytes = ::read(fd_, piece.data(), piece.size())) != 0;) {
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return std::nullopt;
+    text.append(piece.data(), static_cast<std::size_t>(bytes));
+  }
   std::vector<MappedRange> found;
+  std::istringstream maps(text);
   std::string line;
   while (std::getline(maps, line)) {
     std::istringstream fields(line);

@@ -18,7 +18,19 @@ struct MappedRange {
   std::string name;           // of the file, or the system's for what has none: "[heap]"; may be empty
 };
 
-// What is mapped of [begin, end), by address; nothing where the system does not say.
-std::optional<std::vector<MappedRange>> mapped_in(std::uintptr_t begin, std::uintptr_t end);
+// Keeps a descriptor, so that it can be asked when none is left. Not thread-safe. A forked child sees its parent's.
+class AddressSpace {
+ public:
+  AddressSpace();
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+
+  // What is mapped of [begin, end), by address; nothing where the system does not say.
+  std::optional<std::vector<MappedRange>> mapped_in(std::uintptr_t begin, std::uintptr_t end) const;
+
+ private:
+  const int fd_;  // -1: there is none
+};
 
 }  // namespace tutti::internal

@@ -29,10 +29,9 @@ Announcement table_to_announce(const Settings& settings) {
 
 // Where some ranks of this host must share a processor, all of them give way to each other when they wait.
 bool must_share(const std::vector<Member>& members, int own) {
-  std::vector<topology::Place> places;  // of the ranks of this host
+  std::vector<topology::Processors> places;  // of the ranks of this host
   for (const Member& member : members)
-    if (member.host_id == members[own].host_id)
-      places.push_back({topology::from_bits(member.processors), member.share});
+    if (member.host_id == members[own].host_id) places.push_back(topology::from_bits(member.processors));
   return topology::must_share(places);
 }
 

@@ -202,15 +202,12 @@ std::shared_ptr<SymmetricMemory> Transports::allocate(std::size_t bytes) const {
 
 std::shared_ptr<void> Transports::adopt(std::byte* data, std::size_t bytes) const {
   if (bytes == 0) return nullptr;
-  struct Parts {
-    std::shared_ptr<void> shared;
-    std::shared_ptr<void> registered;  // the pages that are shared, and so it ends first
-  } parts;
-  for (Transport* transport : used())
-    if (parts.shared == nullptr) parts.shared = transport->adopt(data, bytes);
-  parts.registered = register_memory(data, bytes);
-  if (parts.registered == nullptr) return parts.shared;
-  return std::make_shared<Parts>(std::move(parts));
+  // A device that knows memory by its pages would go on with those that adopting replaces.
+  if (auto registered = register_memory(data, bytes)) return registered;
+  for (const Kind* kind : to_)
+    if (kind != nullptr)
+      if (auto adopted = kind->transport->adopt(data, bytes)) return adopted;
+  return nullptr;
 }
 
 void Transports::keep_memory() {

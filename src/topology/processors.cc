@@ -33,15 +33,15 @@ constexpr int kUsualProcessors = 1024, kMaxProcessors = 1 << 20;
 // Hands out processors such that each rank has its own, as long as that is possible (Kuhn's augmenting paths).
 class Seating {
  public:
-  explicit Seating(const std::vector<Place>& ranks) : ranks_(ranks) {
-    for (const Place& rank : ranks)
-      if (!rank.allowed.empty()) owner_.resize(std::max<std::size_t>(owner_.size(), rank.allowed.back() + 1), -1);
+  explicit Seating(const std::vector<Processors>& ranks) : ranks_(ranks) {
+    for (const Processors& rank : ranks)
+      if (!rank.empty()) owner_.resize(std::max<std::size_t>(owner_.size(), rank.back() + 1), -1);
   }
 
   bool seat_all() {
     std::vector<int> order(ranks_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, [&](int rank) { return ranks_[rank].allowed.size(); });  // who can least choose
+    std::ranges::stable_sort(order, {}, [&](int rank) { return ranks_[rank].size(); });  // who can least choose
     return std::ranges::all_of(order, [&](int rank) {
       tried_.assign(owner_.size(), false);
       return seat(rank);
@@ -50,12 +50,12 @@ class Seating {
 
  private:
   bool seat(int rank) {
-    for (const int processor : ranks_[rank].allowed)
+    for (const int processor : ranks_[rank])
       if (owner_[processor] < 0) {
         owner_[processor] = rank;
         return true;
       }
-    for (const int processor : ranks_[rank].allowed) {
+    for (const int processor : ranks_[rank]) {
       if (tried_[processor]) continue;
       tried_[processor] = true;
       if (!seat(owner_[processor])) continue;
@@ -65,7 +65,7 @@ class Seating {
     return false;
   }
 
-  const std::vector<Place>& ranks_;
+  const std::vector<Processors>& ranks_;
   std::vector<int> owner_;   // by processor; -1: free
   std::vector<bool> tried_;  // by processor
 };
@@ -126,10 +126,8 @@ Processors from_bits(std::string_view bits) {
   return processors;
 }
 
-bool must_share(const std::vector<Place>& ranks) {
+bool must_share(const std::vector<Processors>& ranks) {
   if (ranks.size() < 2) return false;
-  for (const Place& rank : ranks)
-    if (rank.share > 0 && static_cast<std::size_t>(rank.share) < ranks.size()) return true;
   return !Seating(ranks).seat_all();
 }
 

@@ -33,15 +33,10 @@ std::size_t largest_cache_bytes(int processor, const std::string& root = "");
 std::string to_bits(const Processors& processors);
 Processors from_bits(std::string_view bits);
 
-// What a rank says of its place when it joins.
-struct Place {
-  Processors allowed;
-  int share = 0;  // as processor_share()
-};
-
 // Whether some of these ranks of one host must share a processor. They need not where each can have one of those it is
 // allowed for itself: so ranks that a launcher has bound to a core each are not crowded, and neither are those that may
-// all run everywhere, if they do not outnumber the processors. A share is taken to be that of all of them together.
-bool must_share(const std::vector<Place>& ranks);
+// all run everywhere, if they do not outnumber the processors. `ranks`: those that each is allowed. A quota of a
+// control group (processor_share()) says nothing of this: until it is used up, all of them run at once.
+bool must_share(const std::vector<Processors>& ranks);
 
 }  // namespace tutti::internal::topology

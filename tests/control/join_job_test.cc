@@ -47,7 +47,6 @@ void expect_all_joined(const std::vector<Outcome>& outcomes) {
       EXPECT_EQ(members[m].host_id, host_id());
       EXPECT_EQ(members[m].pid, getpid());
       EXPECT_EQ(topology::from_bits(members[m].processors), topology::allowed_processors());
-      EXPECT_EQ(members[m].share, topology::processor_share());
       EXPECT_EQ(members[m].local_name, outcomes[0].control->members()[m].local_name);
       EXPECT_EQ(members[m].address, outcomes[0].control->members()[m].address);
       EXPECT_EQ(members[m].port, outcomes[0].control->members()[m].port);

@@ -10,8 +10,7 @@ namespace tutti::internal {
 namespace {
 
 Member member_of(int rank) {
-  return {rank,      "boot/1",    "10.0.0." + std::to_string(rank), 4711,
-          "tutti-x", 1000 + rank, std::string("\x03\0\x01", 3),     4};
+  return {rank, "boot/1", "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank, std::string("\x03\0\x01", 3)};
 }
 
 std::vector<ControlMessage> one_of_each() {
@@ -70,7 +69,6 @@ TEST(ControlMessage, AnIntroductionIsAsDocumented) {
                       .local_name = "tutti-a7",
                       .pid = 4711,
                       .processors = "\x0f",
-                      .share = 0,
                       .obstacles = "verbs: no device\n",
                       .sees_gpus = false};
   EXPECT_EQ(in_hex(encode(Introduction{member, 2, 600'000, "auto"})), documented("introduction"));
@@ -93,7 +91,6 @@ TEST(ControlMessage, MembersAreReadBack) {
   EXPECT_EQ(introduction.member.local_name, "tutti-x");
   EXPECT_EQ(introduction.member.pid, 1005);
   EXPECT_EQ(introduction.member.processors, std::string("\x03\0\x01", 3));
-  EXPECT_EQ(introduction.member.share, 4);
 }
 
 TEST(ControlMessage, AFrameThatIsTooLongIsRefusedBeforeItIsHere) {

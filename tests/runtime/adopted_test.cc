@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "net/free_port.h"
@@ -156,6 +157,33 @@ TEST(Adopted, WhatCannotBeIsRefusedAndTheCommunicatorStaysUsable) {
       "shm");
 }
 
+// Another thread's calls go on meanwhile. Each adoption is larger than those before, so that extents are mapped.
+TEST(Adopted, WhileCallsOfAnotherThreadRun) {
+  Communicator::run_threads(
+      2,
+      [&](Communicator& world) {
+        Communicator other = world.split(0);
+        std::thread calls([&] {
+          const Memory memory = other.allocate(40'000);
+          std::vector<std::int32_t> own(10'000, 1);
+          for (int i = 0; i < 300; ++i) {
+            std::ranges::fill(memory.as<std::int32_t>(), i);
+            other.all_reduce(memory.as<std::int32_t>(), Op::sum);
+            ASSERT_EQ(memory.as<std::int32_t>()[9'999], 2 * i);
+            std::ranges::fill(own, i);
+            other.all_reduce(std::span(own), Op::sum);
+            ASSERT_EQ(own[5'000], 2 * i);
+          }
+        });
+        for (std::size_t i = 1; i <= 20; ++i) {
+          Around buffer(i << 20, 64);
+          const Registration adopted = world.adopt(buffer.data(), buffer.bytes());
+        }
+        calls.join();
+      },
+      "shm");
+}
+
 // Where nothing is shared, nothing changes.
 TEST(Adopted, MeansNothingToOtherTransports) {
   for (const char* const transport : {"tcp", "inproc"})
@@ -171,6 +199,14 @@ TEST(Adopted, MeansNothingToOtherTransports) {
           EXPECT_EQ(values[5000], 3);
         },
         transport);
+  Communicator::run_threads(
+      1,
+      [](Communicator& alone) {
+        Around buffer(10 * kPage, 0);
+        const Registration adopted = alone.adopt(buffer.data(), buffer.bytes());
+        const Registration again = alone.adopt(buffer.data(), buffer.bytes());  // so the first has changed nothing
+      },
+      "auto");
 }
 
 }  // namespace

@@ -281,7 +281,6 @@ TEST_P(Process, RanksThatHaveCompletedDoNotMindAnothersDeath) {
     }
 }
 
-// Nothing is owed to it: what it needs has been sent.
 // What a rank said before it ended counts, not that it ended: whoever gives up may end his process at once.
 TEST_P(Process, WhoAbortsAndEndsAtOnceIsSaidToHaveAborted) {
   for (int round = 0; round < 20; ++round) {
@@ -308,6 +307,7 @@ TEST_P(Process, WhoAbortsAndEndsAtOnceIsSaidToHaveAborted) {
   }
 }
 
+// Nothing is owed to it: what it needs has been sent.
 TEST_P(Process, NobodyWaitsInLeavingForARankThatIsLate) {
   for (const int late : {0, 1}) {
     Settings settings;

@@ -135,11 +135,7 @@ TEST(Place, NoProcessorIsGivenTwice) {
         ASSERT_FALSE(mine.empty());
         for (const int processor : mine) ASSERT_TRUE(given.insert(processor).second) << description << " " << ranks;
       }
-      EXPECT_FALSE(must_share([&] {
-        std::vector<Place> seats;
-        for (const Processors& mine : places) seats.push_back({mine});
-        return seats;
-      }()));
+      EXPECT_FALSE(must_share(places));
     }
   }
 }

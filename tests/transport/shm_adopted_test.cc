@@ -2,14 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "transport/shm_pair.h"
@@ -154,6 +161,81 @@ TEST(ShmAdopted, IsPrivateOnceMemoryIsKept) {
   std::fill_n(room, 3 * kPage, std::byte{1});
   adopted.reset();
   EXPECT_EQ(pages.data[2 * kPage], std::byte{9});
+}
+
+// The old adoption ends after the new one has begun.
+TEST(ShmAdopted, MayBeAdoptedAgainOnceMemoryIsKept) {
+  Pages pages(4);
+  ShmRank rank;
+  auto kept = rank.transport.adopt(pages.data + 64, 3 * kPage);
+  rank.transport.keep_memory();
+  EXPECT_FALSE(is_shared_with_a_child(pages.data + kPage));
+  pages.data[kPage] = Pages::at(kPage);
+  kept = rank.transport.adopt(pages.data + 64, 3 * kPage);
+  EXPECT_TRUE(pages.is_untouched(0, pages.bytes));
+  EXPECT_TRUE(is_shared_with_a_child(pages.data + kPage));
+  shm::Place place;
+  EXPECT_TRUE(rank.transport.own().holds(pages.data + 64, 3 * kPage, place));
+  pages.data[kPage] = Pages::at(kPage);
+  kept.reset();
+  EXPECT_FALSE(is_shared_with_a_child(pages.data + kPage));
+  pages.data[kPage] = Pages::at(kPage);
+  EXPECT_TRUE(pages.is_untouched(0, pages.bytes));
+}
+
+// Whoever writes to the memory knows nothing of a failure of another communicator.
+TEST(ShmAdopted, NoStoreIsLostWhileMemoryIsKept) {
+  constexpr int kCount = 256;
+  Pages pages(kCount);
+  for (int round = 0; round < 20; ++round) {
+    ShmRank rank;
+    const auto adopted = rank.transport.adopt(pages.data, pages.bytes);
+    std::atomic<bool> stops{false}, writes{false};
+    bool lost = false;
+    std::thread writer([&] {
+      for (unsigned value = 1; !stops; ++value)
+        for (int page = 0; page < kCount; ++page) {
+          auto& word = *reinterpret_cast<volatile unsigned*>(pages.data + static_cast<std::size_t>(page) * kPage);
+          if (value > 1 && word != value - 1) lost = true;
+          word = value;
+          writes = true;
+        }
+    });
+    while (!writes) std::this_thread::yield();
+    rank.transport.keep_memory();
+    stops = true;
+    writer.join();
+    ASSERT_FALSE(lost);
+  }
+}
+
+TEST(ShmAdopted, IsGivenBackThoughNoDescriptorIsLeft) {
+  Pages pages(4);
+  ShmRank rank;
+  auto adopted = rank.transport.adopt(pages.data, pages.bytes);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  adopted.reset();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(pages.is_untouched(0, pages.bytes));
+  EXPECT_FALSE(is_shared_with_a_child(pages.data));
+}
+
+// What the system keeps of each mapping: its number is limited.
+TEST(ShmAdopted, ManyBuffersOfOneMemoryLeaveNoMoreMappings) {
+  const auto mappings = [] {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  };
+  Pages pages(400);
+  ShmRank rank;
+  rank.transport.adopt(pages.data, kPage).reset();
+  const auto before = mappings();
+  for (std::size_t i = 0; i < 100; ++i) rank.transport.adopt(pages.data + 4 * i * kPage, 2 * kPage).reset();
+  EXPECT_LE(mappings(), before + 3);
+  EXPECT_TRUE(pages.is_untouched(0, pages.bytes));
 }
 
 TEST(ShmAdopted, WhatIsNotOrdinaryMemoryIsRefused) {

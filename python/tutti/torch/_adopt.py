@@ -15,7 +15,8 @@ def adopt(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> _nati
 
     Until release() of the result, or the end of `with adopt(tensor):`, or until the result is dropped; it keeps the
     tensor. Blocks while the memory is copied, twice. No thread may use the tensor meanwhile. A fork()ed child, such as a
-    worker of a DataLoader, shares the memory, so it must not write there.
+    worker of a DataLoader, shares the memory: it must not write there, nor read there after the release. The storage
+    must not be resized meanwhile, as FSDP does.
 
     group: a process group of the backend "tutti"; None: the default one. Adopted memory serves all groups of the job.
     Raises ValueError for a tensor of a GPU or another backend; tutti.Error for memory that the library cannot share.

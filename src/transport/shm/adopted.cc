@@ -1,21 +1,14 @@
 #include "transport/shm/adopted.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <iterator>
 
-#include "memory/address_space.h"
+#include "transport/shm/segment_layout.h"
 
 namespace tutti::internal::shm {
-namespace {
-
-std::uintptr_t address_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
-
-}  // namespace
 
 void Adopted::add(const Part& part) {
   const std::lock_guard lock(mutex_);
@@ -23,11 +16,17 @@ void Adopted::add(const Part& part) {
   count_.store(parts_.size(), std::memory_order_relaxed);
 }
 
-bool Adopted::remove(const std::byte* data) {
+bool Adopted::remove(const Part& part) {
   const std::lock_guard lock(mutex_);
-  const bool was_there = std::erase_if(parts_, [&](const Part& part) { return part.data == data; }) > 0;
+  const bool was_there = std::erase_if(parts_, [&](const Part& each) { return each.offset == part.offset; }) > 0;
   count_.store(parts_.size(), std::memory_order_relaxed);
   return was_there;
+}
+
+std::optional<std::vector<MappedRange>> Adopted::mapped_in(const std::byte* first, const std::byte* last) {
+  const std::lock_guard lock(mutex_);
+  if (!space_) space_.emplace();
+  return space_->mapped_in(reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(last));
 }
 
 bool Adopted::finds(const std::byte* data, std::size_t bytes, Place& place) const {
@@ -56,33 +55,17 @@ void Adopted::take_late(std::byte* data, std::size_t bytes, const std::byte* the
   if (!holds(data, bytes, place)) std::memcpy(data, there, bytes);
 }
 
-bool Adopted::make_private(int fd, const Part& part) noexcept try {
-  struct stat file {};
-  const auto ranges = mapped_in(address_of(part.first), address_of(part.last));
-  if (!ranges || ::fstat(fd, &file) != 0) return false;
-  const std::uint64_t offset = part.offset + static_cast<std::uint64_t>(part.first - part.data);
-  for (const MappedRange& range : *ranges) {
-    const std::uintptr_t begin = std::max(range.begin, address_of(part.first));
-    const std::uintptr_t end = std::min(range.end, address_of(part.last));
-    const std::uint64_t after = begin - address_of(part.first);
-    const bool is_of_segment = range.inode == file.st_ino && range.name.starts_with("/memfd:tutti");
-    if (!is_of_segment || range.offset + (begin - range.begin) != offset + after) continue;
-    void* const fresh = ::mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fresh == MAP_FAILED) return false;
-    std::memcpy(fresh, part.first + after, end - begin);
-    if (::mremap(fresh, end - begin, end - begin, MREMAP_MAYMOVE | MREMAP_FIXED, part.first + after) == MAP_FAILED) {
-      ::munmap(fresh, end - begin);
-      return false;
-    }
-  }
-  return true;
-} catch (const std::exception&) {  // no memory for the list
-  return false;
-}
-
+// Nobody here knows who uses the memory now. So each page becomes a private copy of its own by a write that changes
+// nothing: a store of another thread comes before it or after it.
 void Adopted::give_all_back(int fd) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Part& part : parts_) make_private(fd, part);
+  for (const Part& part : parts_) {
+    const auto bytes = static_cast<std::size_t>(part.last - part.first);
+    const auto offset = static_cast<off_t>(part.offset + static_cast<std::uint64_t>(part.first - part.data));
+    if (::mmap(part.first, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset) == MAP_FAILED) continue;
+    for (std::byte* page = part.first; page < part.last; page += kPageBytes)
+      std::atomic_ref(*reinterpret_cast<std::uint8_t*>(page)).fetch_or(0, std::memory_order_relaxed);
+  }
   parts_.clear();
   has_given_back_.store(true, std::memory_order_relaxed);
   count_.store(0, std::memory_order_relaxed);

@@ -9,9 +9,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
+
+#include "memory/address_space.h"
 
 namespace tutti::internal::shm {
 
@@ -40,8 +42,8 @@ class Adopted {
     if (has_given_back_.load(std::memory_order_relaxed) && there != data) take_late(data, bytes, there);
   }
 
-  // All of it becomes private memory again, with the contents that it has now. What peers still write to its place in
-  // the segment arrives with take(). `fd`: the segment's file.
+  // All of it becomes private memory again, with the contents that it has now; no store of another thread is lost. What
+  // peers still write to its place in the segment arrives with take(). `fd`: the segment's file.
   void give_all_back(int fd) noexcept;
 
   // For whoever adopts (adoption.h).
@@ -52,10 +54,9 @@ class Adopted {
     std::uint64_t offset;     // of `data` in the segment
   };
   void add(const Part& part);
-  bool remove(const std::byte* data);  // false: it was given back already
-  // The caller may have freed the memory, and something else may be there by now: that is left alone. False: the system
-  // has no memory for the copy, and the pages stay shared.
-  static bool make_private(int fd, const Part& part) noexcept;
+  bool remove(const Part& part);  // false: it was given back already
+  // As AddressSpace::mapped_in().
+  std::optional<std::vector<MappedRange>> mapped_in(const std::byte* first, const std::byte* last);
 
  private:
   bool finds(const std::byte* data, std::size_t bytes, Place& place) const;
@@ -64,8 +65,9 @@ class Adopted {
 
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> has_given_back_{false};
-  mutable std::mutex mutex_;  // guards parts_
-  std::vector<Part> parts_;   // by address; none overlaps another
+  mutable std::mutex mutex_;  // guards the two behind it
+  std::vector<Part> parts_;   // by address; their whole pages do not overlap
+  std::optional<AddressSpace> space_;
 };
 
 }  // namespace tutti::internal::shm

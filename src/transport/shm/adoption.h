@@ -9,7 +9,7 @@
 namespace tutti::internal::shm {
 
 // Makes [data, data + bytes) a part of the segment, until the result goes; then it is private memory again. The result
-// may go when the caller has freed the memory already. nullptr: it has no whole page. Throws Error{invalid_argument}
+// may go when the caller has unmapped the memory already. nullptr: it has no whole page. Throws Error{invalid_argument}
 // for what is not private memory of this process, Error{system} where there is no room.
 std::shared_ptr<void> adopt(std::shared_ptr<Segment> segment, std::byte* data, std::size_t bytes);
 

@@ -31,8 +31,14 @@ void throw_system_error(const std::string& what) {
 }
 
 Mapping::~Mapping() {
-  for (const Extent& extent : mapped_) ::munmap(extent.data, extent.bytes + kSpareBytes);
+  for (const Extent& extent : mapped()) ::munmap(extent.data, extent.bytes + kSpareBytes);
   ::close(fd_);
+}
+
+auto Mapping::mapped() const -> const Extents& {
+  static const Extents none;
+  const Extents* const last = mapped_.load(std::memory_order_acquire);
+  return last != nullptr ? *last : none;
 }
 
 // In the first slot, which is mapped before any other.
@@ -64,7 +70,10 @@ std::uintptr_t Mapping::map_slot(std::uint64_t slot) {
                           static_cast<off_t>(extent.offset));
   if (at == MAP_FAILED) throw_system_error("cannot reserve address space (is there a limit on it? see ulimit -v)");
   extent.data = static_cast<std::byte*>(at);
-  mapped_.insert(std::ranges::upper_bound(mapped_, extent.data, {}, &Extent::data), extent);
+  auto extents = std::make_unique<Extents>(mapped());
+  extents->insert(std::ranges::upper_bound(*extents, extent.data, {}, &Extent::data), extent);
+  versions_.push_back(std::move(extents));
+  mapped_.store(versions_.back().get(), std::memory_order_release);
   if (place_) place_(extent.data, extent.bytes);
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(at) - extent.offset;
   for (std::uint64_t i = extent.offset / kSlotBytes; i < (extent.offset + extent.bytes) / kSlotBytes; ++i)
@@ -75,13 +84,14 @@ std::uintptr_t Mapping::map_slot(std::uint64_t slot) {
 void Mapping::keep_near(std::function<void(std::byte*, std::size_t)> place) {
   const std::lock_guard lock(mutex_);
   place_ = std::move(place);
-  for (const Extent& extent : mapped_) place_(extent.data, extent.bytes);
+  for (const Extent& extent : mapped()) place_(extent.data, extent.bytes);
 }
 
 bool Mapping::is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const {
   const auto* const at = static_cast<const std::byte*>(data);
-  const auto above = std::ranges::upper_bound(mapped_, at, {}, &Extent::data);
-  if (above == mapped_.begin()) return false;
+  const Extents& extents = mapped();
+  const auto above = std::ranges::upper_bound(extents, at, {}, &Extent::data);
+  if (above == extents.begin()) return false;
   const Extent& extent = *std::prev(above);
   const auto before = static_cast<std::size_t>(at - extent.data);
   if (extent.offset < kSymmetricOffset || before > extent.bytes || bytes > extent.bytes - before) return false;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -50,7 +51,7 @@ class Mapping {
   // Gives the memory behind it back to the system; it reads as zero after the next claim.
   void unclaim(std::size_t offset, std::size_t bytes) const noexcept;
 
-  // Whether [data, data + bytes) is symmetric memory, and then its offset. Not while an extent is mapped.
+  // Whether [data, data + bytes) is symmetric memory, and then its offset. Thread-safe, without a lock.
   bool is_symmetric(const void* data, std::size_t bytes, std::uint64_t& offset) const;
   // Calls this for what is mapped and will be.
   void keep_near(std::function<void(std::byte*, std::size_t)> place);
@@ -68,17 +69,20 @@ class Mapping {
     std::size_t bytes;
     std::byte* data;
   };
+  using Extents = std::vector<Extent>;  // by address
 
   bool file_has_by_now(std::uint64_t offset, std::uint64_t bytes) const;
   std::span<std::atomic<std::uint32_t>> extents();
   Extent extent_of(std::uint64_t slot);
+  const Extents& mapped() const;
   std::uintptr_t map_slot(std::uint64_t slot);
 
   const int fd_;
   std::array<std::atomic<std::uintptr_t>, kSlots> starts_{};  // where offset 0 would be, were all in one piece with it
   mutable std::atomic<std::uint64_t> known_bytes_{0};         // the file had so many when last asked; it only grows
-  std::mutex mutex_;                                          // guards the two behind it
-  std::vector<Extent> mapped_;                                // by address
+  std::mutex mutex_;                                          // guards those behind it
+  std::vector<std::unique_ptr<const Extents>> versions_;      // all there were, as a look may be under way: few
+  std::atomic<const Extents*> mapped_{nullptr};               // the last of them
   std::function<void(std::byte*, std::size_t)> place_;
 };
 

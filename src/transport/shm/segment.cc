@@ -40,7 +40,7 @@ std::shared_ptr<Segment> Segment::create() {
   const int fd = above_standard(::memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0) throw_system_error("memfd_create");
   std::shared_ptr<Segment> made(new Segment(fd));
-  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0) throw_system_error("sealing the segment");
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) < 0) throw_system_error("sealing the segment");
   made->claim(0, kHeadBytes);
   made->base_ = made->at(0);
   Made& here = made_here();

@@ -44,6 +44,7 @@ class Segment : public Mapping {
   // Symmetric memory, as of SymmetricHeap.
   std::uint64_t allocate(std::size_t bytes) { return heap_.allocate(bytes); }
   void free(std::uint64_t offset, std::size_t bytes) noexcept { heap_.free(offset, bytes); }
+  void discard(std::uint64_t offset, std::size_t bytes) noexcept { heap_.discard(offset, bytes); }
   // A peer may still write to memory of the segment, now or later: none is used again.
   void keep_all() noexcept {
     heap_.keep_all();

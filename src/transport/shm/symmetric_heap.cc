@@ -78,6 +78,11 @@ void SymmetricHeap::free(std::uint64_t offset, std::size_t bytes) noexcept {
   freed_.emplace(bytes, offset);
 }
 
+void SymmetricHeap::discard(std::uint64_t offset, std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!keeps_all_) mapping_.unclaim(offset, bytes);
+}
+
 void SymmetricHeap::keep_all() noexcept {
   const std::lock_guard lock(mutex_);
   keeps_all_ = true;

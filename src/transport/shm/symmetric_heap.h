@@ -18,6 +18,8 @@ class SymmetricHeap {
   // or the system.
   std::uint64_t allocate(std::size_t bytes);
   void free(std::uint64_t offset, std::size_t bytes) noexcept;
+  // Gives the memory behind a part of what was allocated back to the system. It is not used again before it is freed.
+  void discard(std::uint64_t offset, std::size_t bytes) noexcept;
   // A peer may still touch this memory, now or later: what is freed from now on is left as it is.
   void keep_all() noexcept;
 
