@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "memory/address_space.h"
+#include "base/address_space.h"
 
 namespace tutti::internal::shm {
 

@@ -11,16 +11,16 @@ namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
-}  // namespace
-
 // Memory of this rank's segment is lent even if the peer has said where it wants the message. So the same side copies
 // each time, and the copied cache lines stay with its core.
-inline bool Sender::is_lent(const std::byte* data, std::size_t bytes, Place& place) {
+bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Place& place) {
   if (bytes < kCopyBelowBytes) return false;
-  if (data != looked_up_.data || bytes != looked_up_.bytes) return lines_.lanes().own().holds(data, bytes, place);
-  place = looked_up_.place;
+  if (data != known.data || bytes != known.bytes) return lanes.own().holds(data, bytes, place);
+  place = known.place;
   return true;
 }
+
+}  // namespace
 
 inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   ring_.end(lines_.written());
@@ -57,7 +57,7 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
-  if (is_lent(message.data, message.bytes, place)) {
+  if (is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
     lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
     at = place.offset;
@@ -156,7 +156,7 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && is_lent(source, bytes, place)) {
+  if (source != nullptr && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }

@@ -15,6 +15,13 @@
 
 namespace tutti::internal::shm {
 
+// Memory whose place is known.
+struct LookedUp {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  Place place;
+};
+
 class Sender {
  public:
   Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), resend_(lines), ring_(ring_bytes) {}
@@ -47,7 +54,6 @@ class Sender {
     std::size_t bytes, done;
     Copier copier;
   };
-  bool is_lent(const std::byte* data, std::size_t bytes, Place& place);
   bool push(Message& message);
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
@@ -62,12 +68,7 @@ class Sender {
   Fifo<Message> waiting_;
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
-  struct LookedUp {           // by reserve(), for the send() that follows it
-    const std::byte* data = nullptr;
-    std::size_t bytes = 0;
-    Place place;
-  };
-  LookedUp looked_up_;
+  LookedUp looked_up_;        // by reserve(), for the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
   Ring ring_;

@@ -1,4 +1,4 @@
-#include "memory/address_space.h"
+#include "base/address_space.h"
 
 #include <fcntl.h>
 #include <unistd.h>
