@@ -44,7 +44,15 @@ def test_weights_depend_on_neither_buckets_nor_transports():
 
 
 def test_the_example_runs_over_gloo_unchanged():
-    assert "over gloo" in example(2, "--backend", "gloo")
+    # Seldom a process of Gloo dies as it ends, of a thread of its own that it destroys.
+    for attempt in range(3):
+        try:
+            said = example(2, "--backend", "gloo")
+            break
+        except AssertionError as failure:
+            if attempt == 2 or "terminate called without an active exception" not in str(failure):
+                raise
+    assert "over gloo" in said
 
 
 def test_leaves_make_weights_that_do_not_depend_on_the_number_of_processes():
