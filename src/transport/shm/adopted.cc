@@ -45,8 +45,12 @@ bool Adopted::finds(const std::byte* data, std::size_t bytes, Place& place) cons
 }
 
 void Adopted::copy_edges(std::byte* to, const std::byte* from, std::size_t bytes, const Place& place) {
-  std::memcpy(to, from, place.before);
-  std::memcpy(to + bytes - place.behind, from + bytes - place.behind, place.behind);
+  // Where they are equal, another peer may be reading them, to which the same bytes are lent.
+  const auto copy = [&](std::size_t at, std::size_t size) {
+    if (std::memcmp(to + at, from + at, size) != 0) std::memcpy(to + at, from + at, size);
+  };
+  copy(0, place.before);
+  copy(bytes - place.behind, place.behind);
 }
 
 // The pages may be private since the peer was told of them.
