@@ -29,8 +29,9 @@ Adoption = _native.Adoption
 __version__ = "{}.{}.{}".format(*divmod(_native.version() // 100, 100), _native.version() % 100)
 
 __all__ = [
-    "AVG", "Adoption", "BAND", "BOR", "BXOR", "Buffer", "Communicator", "DType", "Error", "ErrorCode", "MAX", "MIN", "Memory", "Op",
-    "Order", "PROD", "SUM", "Store", "Work", "from_store", "from_unique_id", "group", "init", "unique_id",
+    "AVG", "Adoption", "BAND", "BOR", "BXOR", "Buffer", "Communicator", "DType", "Error", "ErrorCode", "MAX", "MIN",
+    "Memory", "Op", "Order", "PROD", "SUM", "Store", "Work", "from_store", "from_unique_id", "group", "init",
+    "unique_id",
 ]
 
 

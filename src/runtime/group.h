@@ -1,6 +1,6 @@
 // What stands behind a Communicator: its ranks, the channels to them, its calls in order, and its failure.
 //
-// Seven files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and made),
+// Seven files implement it: group.cc (it is made, it leaves), group_submit.cc (calls are checked and begun),
 // group_start.cc (started ones), group_advance.cc (calls move), group_wait.cc (a thread waits), group_probe.cc (it
 // looks for a message of any peer), group_failure.cc (a call fails, and all hear of it).
 #pragma once

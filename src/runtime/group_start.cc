@@ -1,4 +1,4 @@
-// A group's calls that are started: begun, given to the progress thread, asked after and waited for.
+// A group's calls that are started: given to the progress thread, asked after and waited for.
 #include <algorithm>
 #include <memory>
 #include <utility>

@@ -15,7 +15,7 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::size_t kPieceBytes = 4 << 20;  // that is there twice while memory becomes private
+constexpr std::size_t kTwiceBytes = 4 << 20;  // that is there twice while memory becomes private
 
 std::uintptr_t start_of(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
@@ -122,7 +122,7 @@ bool Adoption::make_private() noexcept try {
 
 bool Adoption::make_private(std::byte* from, std::byte* to) noexcept {
   for (std::byte* at = from; at < to;) {
-    const std::size_t bytes = std::min(kPieceBytes, static_cast<std::size_t>(to - at));
+    const std::size_t bytes = std::min(kTwiceBytes, static_cast<std::size_t>(to - at));
     constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     if (::mmap(at, bytes, PROT_READ | PROT_WRITE, kHow, -1, 0) == MAP_FAILED) return false;
     std::memcpy(at, segment_->at(offset_of(at)), bytes);
