@@ -4,6 +4,7 @@
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
+
 LanePair::LanePair(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
     : own_(own),
       peers_(peers),
