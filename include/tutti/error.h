@@ -16,13 +16,15 @@ enum class ErrorCode : std::uint8_t {
   invalid_argument,  ///< the caller's own arguments or settings are wrong
   unsupported,       ///< well formed, but this build, machine or algorithm cannot do it
   mismatch,          ///< two ranks made different calls
-  peer_lost,         ///< a peer died, its connection closed, or it was silent for 3 times Settings::connect_timeout
+  peer_lost,         ///< a peer died, its connection closed, or it was silent for Settings::heartbeat_timeout
   peer_left,         ///< a peer finished and left while this rank still waits for it
   timeout,           ///< a deadline passed
   unreachable,       ///< joining only: rank 0 could not be reached
   refused,           ///< authentication or admission failed
   aborted,           ///< a rank called abort(), threw in run_threads(), or exited
   system,            ///< the operating system, CUDA or an RDMA device refused something
+  partitioned,       ///< some ranks cannot be reached, and those that can are no majority
+  expelled,          ///< the other ranks have given this one up: it was stopped or unreachable for too long
 };
 
 /// The enumerator's name; "?" for what is no enumerator.
@@ -31,9 +33,10 @@ TUTTI_API const char* to_string(ErrorCode code);
 /// What the library throws. `what()` is a sentence for a person: who, what, where, and what to do. The members are for
 /// programs; a member that does not apply is -1 or empty.
 ///
-/// The documentation of Communicator says which errors leave a communicator usable. All others are final. The rank that
-/// finds a final error tells the other ranks; their calls end with the same code, unless they have failed already.
-/// Every later call on the communicator throws the error again.
+/// The documentation of Communicator says which errors leave a communicator usable. All others are final. One rank, the
+/// hub, decides which final error of a communicator was the first, and every rank throws that one: with the same code,
+/// `peer` and reason. (Not across a broken network: docs/design/failure.md.) Every later call on the communicator
+/// throws the error again.
 class TUTTI_API Error : public std::runtime_error {
  public:
   /// An error that is about no rank.

@@ -37,9 +37,11 @@ struct Settings {
   /// More than ten years count as ten.
   /// @{
   std::chrono::milliseconds timeout{600'000};  ///< how long a call waits for a peer or a GPU that does not come to it
-  /// How long a rank tries to reach a peer that is known to exist. A rank that is silent for 3 times as long is lost:
-  /// it cannot be reached, or it is stopped, for example by a debugger.
+  /// How long a rank tries to reach a peer that is known to exist.
   std::chrono::milliseconds connect_timeout{5'000};
+  /// A rank of which nothing is heard for that long is lost: it cannot be reached, or it is stopped, for example by a
+  /// debugger. The library sends something ten times in that time, at least twice a second.
+  std::chrono::milliseconds heartbeat_timeout{5'000};
   std::chrono::milliseconds join_timeout{60'000};  ///< how long the ranks may take to start
   std::chrono::milliseconds warn_after{10'000};    ///< a call that waits for longer is logged, once
   /// Who advances started calls. The thread sleeps unless there is something to do. Blocking calls cost the same, as

@@ -64,11 +64,12 @@ typedef struct tutti_config {
   tutti_log_function log;      ///< takes the lines; null: they go to stderr
   void* log_user;              ///< is passed to `log`
   int progress;                ///< one of enum tutti_progress; negative: not set; each rank may choose for itself
+  int64_t heartbeat_timeout_ms;  ///< a rank of which nothing is heard for that long is lost; 0: not set
 } tutti_config_t;
 
 /// A tutti_config_t in which nothing is set: `tutti_config_t config = TUTTI_CONFIG_INITIALIZER;`
 #define TUTTI_CONFIG_INITIALIZER \
-  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL, -1 }
+  { sizeof(tutti_config_t), NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, -1, NULL, TUTTI_ORDER_CANONICAL, -1, NULL, NULL, -1, 0 }
 
 /// A key-value store of the caller. Keys are short printable texts that begin with "tutti/". Values are at most 4096
 /// bytes. One of them is the job's secret: who can read the store may join. A function that returns anything but 0 has

@@ -50,6 +50,8 @@ typedef enum tutti_error_code {
   TUTTI_ERROR_ABORTED = 9,           ///< a rank called tutti_comm_abort(), or exited
   TUTTI_ERROR_SYSTEM = 10,           ///< the operating system, CUDA or an RDMA device refused something
   TUTTI_ERROR_INTERNAL = 11,         ///< a mistake of the library
+  TUTTI_ERROR_PARTITIONED = 12,      ///< some ranks cannot be reached, and those that can are no majority
+  TUTTI_ERROR_EXPELLED = 13,         ///< the other ranks have given this one up
 } tutti_error_code_t;
 
 /// The type of an element. The numbers below 100 are NCCL's; NCCL has none from 100 on.

@@ -171,6 +171,7 @@ tutti_config_t Config::for_library() const {
   config.transport = text(transport);
   config.timeout_ms = timeout_ms;
   config.connect_timeout_ms = connect_timeout_ms;
+  config.heartbeat_timeout_ms = heartbeat_timeout_ms;
   config.join_timeout_ms = join_timeout_ms;
   config.warn_after_ms = warn_after_ms;
   config.interface_name = text(interface_name);

@@ -21,7 +21,7 @@ using Counts = std::vector<std::size_t>;
 // What Python has set of tutti_config_t. Times are in milliseconds; 0: not set.
 struct Config {
   std::optional<std::string> transport, interface_name, verbs_device, table;
-  std::int64_t timeout_ms = 0, connect_timeout_ms = 0, join_timeout_ms = 0, warn_after_ms = 0;
+  std::int64_t timeout_ms = 0, connect_timeout_ms = 0, heartbeat_timeout_ms = 0, join_timeout_ms = 0, warn_after_ms = 0;
   int port_first = 0, port_last = 0, verbs_gid = -1, order = TUTTI_ORDER_CANONICAL, log_level = -1, progress = -1;
 
   tutti_config_t for_library() const;  // valid as long as this is

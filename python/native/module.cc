@@ -69,6 +69,7 @@ void bind_config(py::module_& module) {
       .def_readwrite("table", &Config::table)
       .def_readwrite("timeout_ms", &Config::timeout_ms)
       .def_readwrite("connect_timeout_ms", &Config::connect_timeout_ms)
+      .def_readwrite("heartbeat_timeout_ms", &Config::heartbeat_timeout_ms)
       .def_readwrite("join_timeout_ms", &Config::join_timeout_ms)
       .def_readwrite("warn_after_ms", &Config::warn_after_ms)
       .def_readwrite("port_first", &Config::port_first)

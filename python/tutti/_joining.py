@@ -32,6 +32,7 @@ def config(
     transport: str | None = None,
     timeout: Duration | None = None,
     connect_timeout: Duration | None = None,
+    heartbeat_timeout: Duration | None = None,
     join_timeout: Duration | None = None,
     warn_after: Duration | None = None,
     interface: str | None = None,
@@ -47,8 +48,8 @@ def config(
     tutti::Settings has it.
 
     transport: "auto", "shm", "tcp" or "verbs". timeout: how long a call waits for a peer that does not come.
-    connect_timeout: how long a rank tries to reach a peer that is known to exist. join_timeout: how long the ranks may
-    take to start. warn_after: a call that waits for longer is logged, once. interface: where to listen, an interface or
+    connect_timeout: how long a rank tries to reach a peer that is known to exist. heartbeat_timeout: a rank of which
+    nothing is heard for that long is lost. join_timeout: how long the ranks may take to start. warn_after: a call that waits for longer is logged, once. interface: where to listen, an interface or
     an address. ports: the first and the last port to listen on. log: "warn", "info" or "trace". progress: who advances
     started calls, "caller", or "thread": also a thread of the library.
     """
@@ -59,6 +60,7 @@ def config(
     made.table = table
     made.timeout_ms = milliseconds(timeout)
     made.connect_timeout_ms = milliseconds(connect_timeout)
+    made.heartbeat_timeout_ms = milliseconds(heartbeat_timeout)
     made.join_timeout_ms = milliseconds(join_timeout)
     made.warn_after_ms = milliseconds(warn_after)
     made.order = order

@@ -47,6 +47,7 @@ Config read_config(const char* function, const tutti_config_t* config, const Set
   set_text(settings.transport, config->transport);
   set_time(name + "timeout_ms", settings.timeout, config->timeout_ms);
   set_time(name + "connect_timeout_ms", settings.connect_timeout, config->connect_timeout_ms);
+  set_time(name + "heartbeat_timeout_ms", settings.heartbeat_timeout, config->heartbeat_timeout_ms);
   set_time(name + "join_timeout_ms", settings.join_timeout, config->join_timeout_ms);
   set_time(name + "warn_after_ms", settings.warn_after, config->warn_after_ms);
   set_text(settings.interface, config->interface_name);

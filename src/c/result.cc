@@ -55,7 +55,13 @@ static_assert(static_cast<int>(ErrorCode::refused) + 1 == TUTTI_ERROR_REFUSED);
 static_assert(static_cast<int>(ErrorCode::aborted) + 1 == TUTTI_ERROR_ABORTED);
 static_assert(static_cast<int>(ErrorCode::system) + 1 == TUTTI_ERROR_SYSTEM);
 
-tutti_error_code_t number_of(ErrorCode code) { return static_cast<tutti_error_code_t>(static_cast<int>(code) + 1); }
+static_assert(static_cast<int>(ErrorCode::partitioned) + 2 == TUTTI_ERROR_PARTITIONED);
+static_assert(static_cast<int>(ErrorCode::expelled) + 2 == TUTTI_ERROR_EXPELLED);
+
+// TUTTI_ERROR_INTERNAL stands in between.
+tutti_error_code_t number_of(ErrorCode code) {
+  return static_cast<tutti_error_code_t>(static_cast<int>(code) + (code > ErrorCode::system ? 2 : 1));
+}
 
 tutti_result_t result_of(ErrorCode code) {
   switch (code) {
@@ -67,7 +73,9 @@ tutti_result_t result_of(ErrorCode code) {
     case ErrorCode::peer_left:
     case ErrorCode::timeout:
     case ErrorCode::unreachable:
-    case ErrorCode::aborted: return TUTTI_REMOTE_ERROR;
+    case ErrorCode::aborted:
+    case ErrorCode::partitioned:
+    case ErrorCode::expelled: return TUTTI_REMOTE_ERROR;
     case ErrorCode::system: return TUTTI_SYSTEM_ERROR;
   }
   return TUTTI_INTERNAL_ERROR;

@@ -1,9 +1,9 @@
 // The control plane of a job: joining, finding each other, and hearing of each other's end. One thread a rank (Asio),
 // asleep except when something happens; it never touches user data.
 //
-// Shape: rank 0 is the hub during join and relays notices afterwards; every rank keeps one control connection to it.
-// Protocols are sans-I/O state machines (join.h, handshake.h); this class puts sockets, timers and the thread around
-// them.
+// Shape: rank 0 is the hub of joining. Afterwards the lowest rank that is there is the hub, to which every other rank
+// keeps one control connection. Protocols are sans-I/O state machines (join.h, seat.h, relay.h, handshake.h); sockets,
+// timers and the thread stand around them.
 #pragma once
 
 #include <atomic>
@@ -30,17 +30,22 @@ struct Member {
   std::uint16_t port = 0;
   std::string local_name;  // abstract Unix socket (without the leading NUL) for ranks of the same host
   std::int64_t pid = 0;
-  std::string processors;  // those it may run on, as topology::to_bits() writes them
-  std::string obstacles;   // why it cannot use some kinds of transports, as its runtime writes that
-  bool sees_gpus = false;  // a driver for GPUs is installed there
+  std::uint64_t started = 0;    // when the process started, in the kernel's ticks; 0: unknown
+  std::uint64_t pid_space = 0;  // the inode of the namespace that `pid` is of; 0: unknown
+  std::string processors;       // those it may run on, as topology::to_bits() writes them
+  std::string obstacles;        // why it cannot use some kinds of transports, as its runtime writes that
+  bool sees_gpus = false;       // a driver for GPUs is installed there
 };
 
 // A notice from the control plane. Delivered on the control thread.
 struct Notice {
   enum class Kind : std::uint8_t {
-    lost,  // `peer`'s process died or its connections closed unexpectedly: final, every communicator with it is failed
-    left,  // `peer` has left in good order
-    poisoned,  // some rank failed communicator `communicator`: `error` says why, as it should be thrown here
+    // Events: every rank hears them, in the same order (EventLog).
+    lost,      // `peer` is dead or was given up: final, every communicator with it fails, with `code`
+    left,      // `peer` has left in good order
+    poisoned,  // `peer` found that communicator `communicator` has failed: `code`, `about` and `message` say why
+    // To one rank.
+    expelled,  // this rank was given up by the others, as `peer` says: final, all its communicators fail
     answer,    // the answer to probe(): what `peer` did at that sequence
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
     differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
@@ -50,7 +55,10 @@ struct Notice {
   int peer = -1;  // of the job (world rank)
   std::uint64_t communicator = 0;
   ErrorCode code = ErrorCode::aborted;
-  std::string message;  // poisoned: why. lost: what became of `peer`, which the text calls "it"
+  std::string message;       // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
+  std::uint32_t serial = 0;  // of an event: its number, from 1
+  int about = -1;            // poisoned: the culprit, a rank of the job
+  bool confirmed = false;    // lost: the peer is dead, or stands still, as the kernel of its host says
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there
   bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
@@ -81,7 +89,7 @@ struct Farewell {
     std::int32_t rank = -1;
     CallAccount account = {};
   };
-  std::vector<Departed> done = {};  // what rank 0 hands on: the ranks that have left the communicator and its lanes
+  std::vector<Departed> done = {};  // what a hub hands on: the ranks that have left the communicator and its lanes
 };
 
 // What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
@@ -141,21 +149,21 @@ class Control {
   // --- failure
   using OnNotice = std::function<void(const Notice&)>;
   virtual void on_notice(OnNotice handler) = 0;  // once; earlier notices are kept for it
-  // Tells every other rank of the job that `communicator` has failed. Returns once that is on its way, so that a
-  // process that ends right afterwards has said it; after 200 ms at most. Thread-safe.
-  virtual void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) = 0;
+  // Says that `communicator` has failed, by the fault of the job's rank `about` (-1: of none). A Notice{poisoned}
+  // follows on every rank, this one included: of the first failure that the hub heard of, which may be another one.
+  // Returns once that is on its way, so that a process that ends right afterwards has said it; after 200 ms at most.
+  // Thread-safe.
+  virtual void poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) = 0;
   // Asks what `peer` did at call `sequence` of `communicator`; a Notice{answer} follows. A peer that has left `whole`,
   // of which `communicator` is a lane, has left the lane too, even if it never made it. For a peer that has left the
-  // job, its farewell answers; no answer comes for one that is lost. Once rank 0 has left, only those are known that
-  // left before; of another peer a Notice{lost} follows where its process is gone. Thread-safe.
+  // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
   virtual void unpublish(std::uint64_t communicator) = 0;
   // Says that this rank has left a communicator, after its lanes, and what it had called. A Notice{differed} follows if
   // a rank that left before had made other calls, else a Notice{agreed}: so of two ranks that made different calls the
-  // one that leaves later hears of it. (Not if both leave after rank 0 has left the job, unless a rank left the
-  // communicator before that.) Thread-safe.
+  // one that leaves later hears of it. (Not if the hub died in between.) Thread-safe.
   virtual void farewell(Farewell farewell) = 0;
 };
 

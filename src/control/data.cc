@@ -17,7 +17,7 @@ void Plane::link_arrived(const std::shared_ptr<Link>& link) {
   const Handshake::Opening opening = link->handshake().opening();
   if (opening.purpose == Handshake::Purpose::control) {
     link->expect_message_within(kSlowest * settings_.connect_timeout);
-    return hub_->arrived(link);
+    return hub_ ? hub_->arrived(link) : lines_->arrived(link);
   }
   const Path path = link->own_end().is_local() ? Path::local : Path::tcp;
   deliver({opening.from, path, opening.communicator, Socket(link->release()), std::nullopt});
@@ -32,6 +32,7 @@ void Plane::no_room_for(const Handshake::Opening& opening, bool local) {
     return deliver({opening.from, path, opening.communicator, Socket(),
                     Error(ErrorCode::system, why, settings_.rank, opening.from)});
   }
+  if (!hub_) return;        // the rank calls again
   data_listeners_.clear();  // there will be no job: room for some to whom it is to be told
   hub_->turned_away(why);
 }
@@ -55,7 +56,7 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
   };
   if (leaving_) return;
   if (peer < 0 || peer >= settings_.rank) return failed("only lower ranks take connections from this one");
-  if (seat_->is_gone(peer)) return failed("it has died or left");
+  if (lines_->seat().log().is_gone(peer)) return failed("it has died or left");
   const Member& member = members_[static_cast<std::size_t>(peer)];
   const auto place =
       path == Path::local ? Endpoint::local(member.local_name) : Endpoint::parse(member.address, member.port);
@@ -91,28 +92,6 @@ void Plane::connect_again(int peer, Path path, std::uint64_t communicator, Clock
   auto pause = std::make_shared<asio::steady_timer>(io_, std::chrono::milliseconds(10));
   pause->async_wait([this, pause, peer, path, communicator, deadline](error_code ec) {
     if (!ec) connect_now(peer, path, communicator, deadline);
-  });
-}
-
-// Without the hub nobody says what became of a peer. A process that is there listens. Nothing shows whether one that is
-// not has died or left.
-void Plane::look_for(int peer) {
-  const Member &theirs = members_[static_cast<std::size_t>(peer)],
-               &mine = members_[static_cast<std::size_t>(settings_.rank)];
-  const auto place = theirs.host_id == mine.host_id ? Endpoint::local(theirs.local_name)
-                                                    : Endpoint::parse(theirs.address, theirs.port);
-  if (!place || seat_->is_gone(peer)) return;
-  const auto judge = [this, peer, where = place->text()](int error) {
-    if (error != ECONNREFUSED) return;
-    seat_->lost(peer, "its process has died or left, after rank 0 had left (nobody listens at " + where + ")");
-    seat_spoke();
-  };
-  int error = 0;
-  Socket socket = start_connecting(*place, error);
-  if (error != EINPROGRESS) return judge(error);
-  const auto descriptor = std::make_shared<asio::posix::stream_descriptor>(io_, socket.release());
-  descriptor->async_wait(asio::posix::stream_descriptor::wait_write, [judge, descriptor](error_code ec) {
-    if (!ec) judge(error_of(descriptor->native_handle()));
   });
 }
 

@@ -250,7 +250,8 @@ std::string first_host(const std::string& node_list) {
 }
 
 Settings within_clocks(Settings settings) {
-  for (auto* const time : {&settings.timeout, &settings.connect_timeout, &settings.join_timeout, &settings.warn_after})
+  for (auto* const time : {&settings.timeout, &settings.connect_timeout, &settings.heartbeat_timeout,
+                           &settings.join_timeout, &settings.warn_after})
     *time = std::clamp<std::chrono::milliseconds>(*time, std::chrono::milliseconds(0), kLongestWait);
   return settings;
 }
@@ -263,6 +264,7 @@ Settings settings_from(const Lookup& lookup) {
   if (settings.size > 1) settings.secret = read_secret(env);
   env.seconds("TUTTI_TIMEOUT", settings.timeout);
   env.seconds("TUTTI_CONNECT_TIMEOUT", settings.connect_timeout);
+  env.seconds("TUTTI_HEARTBEAT_TIMEOUT", settings.heartbeat_timeout);
   env.seconds("TUTTI_JOIN_TIMEOUT", settings.join_timeout);
   settings.interface = env.text("TUTTI_INTERFACE").value_or("");
   read_ports(env, settings);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
 #include "control/uplink.h"
 
@@ -33,7 +32,7 @@ void Hub::start() {
   }
   timer_.expires_at(meeting_.deadline);
   timer_.async_wait([this](boost::system::error_code ec) {
-    if (ec || relay_ || refusal_) return;
+    if (ec || is_complete_ || refusal_) return;
     Refusal refusal = join_->overdue(settings_.join_timeout);
     if (meeting_.secret.empty())
       refusal.message += "; as no secret is set, only processes of the same user on this host may join";
@@ -52,7 +51,7 @@ void Hub::arrived(const std::shared_ptr<Link>& link) {
 void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
   const int rank = link->handshake().opening().from;
   const auto* introduction = std::get_if<Introduction>(&message);
-  if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !relay_ && !refusal_) {
+  if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !is_complete_ && !refusal_) {
     ++told_;
     link->finish(kHubLingers);
     refuse_all({refusal->code, rank, refusal->message}, kHubLingers);
@@ -61,7 +60,7 @@ void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& m
   } else if (refusal_) {
     refuse(link, *refusal_);
     if (all_told()) fail_after(milliseconds(0));
-  } else if (relay_) {
+  } else if (is_complete_) {
     refuse(link, {ErrorCode::refused, rank,
                   "the job at " + meeting_.text() + " is complete and running: is rank " + std::to_string(rank) +
                       " started twice, or does another job use the same master?"});
@@ -83,7 +82,7 @@ void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduct
 }
 
 void Hub::turned_away(const std::string& why) {
-  if (relay_) return;
+  if (is_complete_) return;
   ++told_;
   if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, settings_.connect_timeout);
   if (all_told()) fail_after(milliseconds(0));
@@ -95,7 +94,7 @@ void Hub::complete() {
   if (!announcement.error_text.empty())
     return refuse_all({ErrorCode::invalid_argument, 0, announcement.error_text}, kHubLingers);
   const Table table{salt_, join_->members(), announcement.text};
-  relay_.emplace(settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
+  is_complete_ = true;
   for (const auto& link : links_)
     if (link) link->send(table);
   user_.joined(table);
@@ -133,68 +132,25 @@ void Hub::warn(Clock::time_point now) {
   warn_after_ *= 2;
 }
 
-void Hub::send(const ControlMessage& message) {
-  // Later, not now: what the relay answers may be for this rank itself, which is in the middle of something.
-  asio::post(io_, [this, message] { said(0, message); });
-}
-
 void Hub::tick(Clock::time_point now) {
-  if (relay_) {
-    relay_->tick(now);
-    return relay_on();
-  }
-  if (refusal_ || !join_) return;
+  if (is_complete_ || refusal_ || !join_) return;
   for (const auto& link : links_)
     if (link) link->send(Waiting{join_->missing()});
   warn(now);
 }
 
 void Hub::said(int rank, const ControlMessage& message) {
-  if (relay_) {
-    relay_->received(rank, message, Clock::now());
-    relay_on();
-  } else if (std::holds_alternative<Goodbye>(message)) {
-    closed(rank, "it gave up");
-  }
+  if (std::holds_alternative<Goodbye>(message)) closed(rank, "it gave up");
 }
 
 void Hub::closed(int rank, const std::string& why) {
-  if (relay_) {
-    relay_->closed(rank, why);
-    relay_on();
-  } else if (!refusal_) {
-    links_[static_cast<std::size_t>(rank)] = nullptr;
-    refuse_all(join_->gone(rank, why), kHubLingers);
-  }
+  if (refusal_) return;
+  links_[static_cast<std::size_t>(rank)] = nullptr;
+  refuse_all(join_->gone(rank, why), kHubLingers);
 }
 
-void Hub::relay_on() {
-  for (const Relay::Outgoing& out : relay_->take_outgoing()) {
-    if (out.rank == 0)
-      user_.received(out.message);
-    else
-      links_[static_cast<std::size_t>(out.rank)]->send(out.message);
-  }
-  for (int rank = 1; rank < settings_.size; ++rank)
-    if (!relay_->is_present(rank)) links_[static_cast<std::size_t>(rank)]->finish(kHubLingers);
-}
+std::vector<std::shared_ptr<Link>> Hub::take_links() { return std::exchange(links_, {}); }
 
-// The others' control threads close their connections as soon as they have read this rank's last word.
-void Hub::leave(std::function<void()> done) {
-  if (!relay_) return done();
-  asio::post(io_, [this, done = std::move(done)] {  // behind whatever this rank has said before
-    said(0, Goodbye{});
-    const auto done_once_closed = [this, done] {
-      if (std::none_of(links_.begin(), links_.end(), [](const auto& link) { return link && link->is_open(); })) done();
-    };
-    for (const auto& link : links_) {
-      if (!link || !link->is_open()) continue;
-      link->on_message = nullptr;
-      link->on_closed = [done_once_closed](const std::string&) { done_once_closed(); };
-      link->finish(std::min(kHubLingers, settings_.connect_timeout));
-    }
-    done_once_closed();
-  });
-}
+void Hub::leave(std::function<void()> done) { done(); }
 
 }  // namespace tutti::internal

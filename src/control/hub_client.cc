@@ -108,7 +108,6 @@ void HubClient::introduce() {
 }
 
 void HubClient::received(const ControlMessage& message) {
-  if (joined_) return user_.received(message);
   joiner_.received(message);
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
@@ -124,7 +123,6 @@ void HubClient::received(const ControlMessage& message) {
 }
 
 void HubClient::closed(const std::string& why) {
-  if (joined_) return user_.hub_closed(why);
   joiner_.closed(why);
   fail(*joiner_.error());
 }
@@ -150,9 +148,7 @@ void HubClient::fail(const Error& error) {
   user_.join_failed(error);
 }
 
-void HubClient::send(const ControlMessage& message) {
-  if (link_) link_->send(message);
-}
+std::vector<std::shared_ptr<Link>> HubClient::take_links() { return {std::exchange(link_, nullptr)}; }
 
 void HubClient::tick(Clock::time_point now) {
   if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
@@ -167,18 +163,13 @@ void HubClient::leave(std::function<void()> done) {
   deadline_.cancel();
   pause_.cancel();
   if (!link_ || !link_->is_open() || !introduced_) return done();
-  // The hub closes the connection when it has answered all that this rank has said.
-  if (!joined_) link_->on_message = nullptr;
-  link_->on_closed = [this, done](const std::string& why) {
-    user_.hub_closed(why);
-    done();
-  };
+  link_->on_message = nullptr;
+  link_->on_closed = [done](const std::string&) { done(); };
   link_->send(Goodbye{});
   deadline_.expires_after(std::min(kLinger, settings_.connect_timeout));
   deadline_.async_wait([this, done](error_code ec) {
     if (ec) return;
     link_->close();
-    user_.hub_closed("it did not close in time");
     done();
   });
 }

@@ -31,8 +31,15 @@ class Alone final : public Control {
   void leave() override {}
   void on_connection(OnConnection) override {}
   void connect(int, Path, std::uint64_t) override {}
-  void on_notice(OnNotice) override {}
-  void poison(std::uint64_t, ErrorCode, const std::string&) override {}
+  void on_notice(OnNotice handler) override { hear_ = std::move(handler); }
+  void poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) override {
+    hear_({.kind = Notice::Kind::poisoned,
+           .peer = 0,
+           .communicator = communicator,
+           .code = code,
+           .message = message,
+           .about = about});
+  }
   void probe(int, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
   void unpublish(std::uint64_t) override {}
@@ -41,6 +48,7 @@ class Alone final : public Control {
  private:
   std::vector<Member> members_ = std::vector<Member>(1);
   std::string announced_;
+  OnNotice hear_;
 };
 
 // --- meeting at the master's address

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -12,11 +13,12 @@
 #include <vector>
 
 #include "control/message.h"
-#include "control/relay.h"
 #include "net/handshake.h"
 #include "net/socket.h"
 
 namespace tutti::internal {
+
+using Clock = std::chrono::steady_clock;
 
 // Lives until it is closed: its pending waits own it.
 class Link : public std::enable_shared_from_this<Link> {

@@ -95,10 +95,12 @@ template <class T, class Message>
 concept Of = std::is_same_v<std::remove_const_t<T>, Message>;
 
 void fields(auto& archive, Of<Member> auto& m) {
-  archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid, m.processors, m.obstacles, m.sees_gpus);
+  archive(m.rank, m.host_id, m.address, m.port, m.local_name, m.pid, m.started, m.pid_space, m.processors, m.obstacles,
+          m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
-  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.sequence, n.entered, n.call, n.last, n.has_left);
+  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.confirmed, n.sequence, n.entered,
+          n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) { archive(i.member, i.size, i.timeout_ms, i.transport); }
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
@@ -106,6 +108,9 @@ void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.mess
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
 void fields(auto&, Of<Ping> auto&) {}
 void fields(auto&, Of<Goodbye> auto&) {}
+void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
+void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
+void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }
 void fields(auto& archive, Of<CallAccount> auto& a) { archive(a.calls, a.digest, a.last); }

@@ -57,10 +57,26 @@ struct Answer {  // member -> hub -> member
   Notice notice;
 };
 
-// Notice: poisoned: member -> hub -> every other; lost, left: hub -> members; agreed, differed: hub -> who said
-// Farewell. Farewell: member -> hub; hub -> members, when rank 0 leaves: what they are to compare with then.
-using ControlMessage =
-    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell>;
+// member -> the next hub, behind the events that it knows: it is one of its members now.
+struct Enlistment {
+  std::uint32_t events = 0;  // how many it knows
+};
+
+// member -> hub: the kernel of their host says that the process of this rank has ended.
+struct Death {
+  std::int32_t rank = -1;
+};
+
+// The next hub -> a rank that has not enlisted.
+struct Summons {
+  bool is_sure = false;  // that all ranks before it are dead or have left
+};
+
+// Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
+// was given up; agreed, differed: hub -> who said Farewell. Farewell: member -> hub; hub -> members, when the hub
+// leaves: what the next one is to compare with.
+using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
+                                    Farewell, Enlistment, Death, Summons>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

@@ -65,22 +65,19 @@ void Plane::run() {
       const std::exception& failure) {  // out of memory or of descriptors: nobody is served any more, and all must know
     const std::string what = std::string("the control thread failed: ") + failure.what();
     log_.warn(what);
-    if (join_over_)
-      hub_closed(what);
+    if (lines_)
+      hear({.kind = Notice::Kind::expelled, .peer = settings_.rank, .code = ErrorCode::system, .message = what});
     else
       join_failed(join_error(ErrorCode::system, settings_.rank, settings_.rank, what));
   }
 }
 
 void Plane::tick() {
-  tick_timer_.expires_after(Pace::of(settings_.connect_timeout).tick);
+  tick_timer_.expires_after(Pace::of(settings_.heartbeat_timeout).tick);
   tick_timer_.async_wait([this](error_code ec) {
     if (!ec) tick();
   });
-  uplink_->tick(Clock::now());
-  if (!seat_) return;
-  if (!hub_) seat_->tick(Clock::now());
-  seat_spoke();
+  lines_ ? lines_->tick() : uplink_->tick(Clock::now());
 }
 
 // --- joining
@@ -125,6 +122,8 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   me.rank = settings_.rank;
   me.host_id = host_id();
   me.pid = ::getpid();
+  me.started = start_of_process(me.pid);
+  me.pid_space = own_pid_space();
   me.processors = topology::to_bits(topology::allowed_processors());
   me.obstacles = meeting_.announcement.obstacles;
   me.sees_gpus = meeting_.announcement.sees_gpus;
@@ -155,10 +154,12 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
 void Plane::joined(const Table& table) {
   members_ = table.members;
   announced_ = table.announced;
-  seat_.emplace(settings_.rank, settings_.size, Pace::of(settings_.connect_timeout), Clock::now());
-  for (Socket& listener : std::exchange(data_listeners_, {}))
-    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, "", data_key(table.salt), false, true});
   salt_ = table.salt;
+  const std::string key = data_key(salt_);
+  for (Socket& listener : std::exchange(data_listeners_, {}))
+    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, key, key, !hub_, true});
+  lines_ = std::make_unique<Lines>(io_, settings_.rank, members_, key, Pace::of(settings_.heartbeat_timeout),
+                                   uplink_->take_links(), [this](Notice notice) { hear(std::move(notice)); });
   join_over_ = true;
   join_result_.set_value();
 }
@@ -172,26 +173,11 @@ void Plane::join_failed(const Error& error) {
 
 // --- notices
 
-void Plane::received(const ControlMessage& message) {
-  if (!seat_) return;
-  seat_->received(message, Clock::now());
-  seat_spoke();
-}
-
-void Plane::hub_closed(const std::string& why) {
-  if (!seat_) return;
-  leaving_ ? seat_->hub_is_gone() : seat_->closed(why);
-  seat_spoke();
-}
-
-void Plane::seat_spoke() {
-  for (const ControlMessage& message : seat_->take_outgoing()) uplink_->send(message);
-  for (Notice& notice : seat_->take_notices()) {
-    if (on_notice_)
-      on_notice_(notice);
-    else if (!leaving_)
-      notices_.push_back(std::move(notice));
-  }
+void Plane::hear(Notice notice) {
+  if (on_notice_)
+    on_notice_(notice);
+  else if (!leaving_)
+    notices_.push_back(std::move(notice));
 }
 
 void Plane::on_notice(OnNotice handler) {
@@ -201,29 +187,28 @@ void Plane::on_notice(OnNotice handler) {
   });
 }
 
-void Plane::poison(std::uint64_t communicator, ErrorCode code, const std::string& message) {
+void Plane::poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) {
   Notice notice;
   notice.kind = Notice::Kind::poisoned;
   notice.peer = settings_.rank;
   notice.communicator = communicator;
   notice.code = code;
+  notice.about = about;
   notice.message = message.substr(0, kMaxPoisonText);
+  const auto say = [this, notice] { lines_->ask([&](Seat& seat) { seat.request(notice, Clock::now()); }); };
   // Not post(): on the control thread that would put it behind what another thread posts now, such as the goodbye.
-  if (io_.get_executor().running_in_this_thread()) return uplink_->send(notice);
+  if (io_.get_executor().running_in_this_thread()) return say();
   const auto said = std::make_shared<std::promise<void>>();
-  asio::post(io_, [this, notice, said] {
-    uplink_->send(notice);
-    asio::post(io_, [said] { said->set_value(); });  // behind what the hub posts itself
+  asio::post(io_, [say, said] {
+    say();
+    said->set_value();
   });
   said->get_future().wait_for(kSayingWithin);
 }
 
 void Plane::probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) {
-  asio::post(io_, [this, peer, communicator, whole, sequence] {
-    const Probe question{settings_.rank, peer, communicator, whole, sequence};
-    if (seat_->knows_answer(question)) return seat_spoke();
-    if (!seat_->has_hub()) return look_for(peer);
-    uplink_->send(question);
+  asio::post(io_, [this, question = Probe{settings_.rank, peer, communicator, whole, sequence}] {
+    lines_->ask([&](Seat& seat) { seat.request(question, Clock::now()); });
   });
 }
 
@@ -237,19 +222,18 @@ void Plane::stranger(const std::string& what) {
 }
 
 void Plane::publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) {
-  asio::post(io_, [this, communicator, history = std::move(history)] { seat_->publish(communicator, history); });
+  asio::post(io_, [this, communicator, history = std::move(history)] {
+    lines_->ask([&](Seat& seat) { seat.histories().publish(communicator, history); });
+  });
 }
 
 void Plane::unpublish(std::uint64_t communicator) {
-  asio::post(io_, [this, communicator] { seat_->unpublish(communicator); });
+  asio::post(io_, [this, communicator] { lines_->ask([&](Seat& seat) { seat.histories().unpublish(communicator); }); });
 }
 
 void Plane::farewell(Farewell farewell) {
   farewell.rank = settings_.rank;
-  asio::post(io_, [this, farewell] {
-    seat_->say_farewell(farewell);
-    seat_spoke();
-  });
+  asio::post(io_, [this, farewell] { lines_->ask([&](Seat& seat) { seat.request(farewell, Clock::now()); }); });
 }
 
 // --- the end
@@ -264,8 +248,12 @@ void Plane::leave() {
 void Plane::depart() {
   leaving_ = true;
   on_connection_ = nullptr;
-  acceptor_.close();
-  uplink_->leave([this] { io_.stop(); });
+  // Until then others may take this rank for the hub.
+  const auto done = [this] {
+    acceptor_.close();
+    io_.stop();
+  };
+  lines_ ? lines_->leave(done) : uplink_->leave(done);
 }
 
 }  // namespace tutti::internal

@@ -1,5 +1,4 @@
-// Control over sockets: the control thread, this rank's ControlMember, and the data connections. The Uplink reaches the
-// hub.
+// Control over sockets: the control thread, and the data connections. The Uplink joins; the Lines go on from there.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -15,7 +14,7 @@
 
 #include "base/log.h"
 #include "control/acceptor.h"
-#include "control/relay.h"
+#include "control/lines.h"
 #include "control/uplink.h"
 
 namespace tutti::internal {
@@ -34,7 +33,7 @@ class Plane final : public Control, public UplinkUser {
   void on_connection(OnConnection handler) override;
   void connect(int peer, Path path, std::uint64_t communicator) override;
   void on_notice(OnNotice handler) override;
-  void poison(std::uint64_t communicator, ErrorCode code, const std::string& message) override;
+  void poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) override;
   void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) override;
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) override;
   void unpublish(std::uint64_t communicator) override;
@@ -53,18 +52,15 @@ class Plane final : public Control, public UplinkUser {
   Introduction introduce(const std::optional<Endpoint>& own_end) override;
   void joined(const Table& table) override;
   void join_failed(const Error& error) override;
-  void received(const ControlMessage& message) override;
-  void hub_closed(const std::string& why) override;
 
   void run();
   void tick();
-  void seat_spoke();
+  void hear(Notice notice);
   // --- data.cc
   void link_arrived(const std::shared_ptr<Link>& link);
   void no_room_for(const Handshake::Opening& opening, bool local);
   void stranger(const std::string& what);
   void connect_now(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
-  void look_for(int peer);
   void connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why);
   void connect_again(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
   void deliver(Arrival arrival);
@@ -84,8 +80,8 @@ class Plane final : public Control, public UplinkUser {
   std::unique_ptr<Uplink> uplink_;
   Hub* hub_ = nullptr;                  // uplink_, on rank 0
   std::vector<Socket> data_listeners_;  // until the join is complete
-  std::optional<ControlMember> seat_;
   std::vector<Member> members_;
+  std::unique_ptr<Lines> lines_;  // once all have joined
   std::string announced_;
   std::promise<void> join_result_;
   bool join_over_ = false;

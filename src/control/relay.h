@@ -1,20 +1,31 @@
-// The control plane between joining and the end, as two sans-I/O state machines: the Relay is the hub's part, a
-// ControlMember every rank's (rank 0 has both). Times are told to them, messages come out of them.
+// The hub's part of the control plane after joining, as a state machine without I/O: what it is told (relay.cc), and
+// whom it takes for lost (relay_verdict.cc). Times are told to it, messages come out of it. The hub decides what has
+// become of ranks and communicators; its decisions are the events of the log.
 //
-// When a rank counts as dead: at once, if its connection closes without a goodbye. Otherwise after `silence` (three
-// times the connect timeout) without a message: every second the hub pings, and each member answers. The control thread
-// answers, so a rank falls silent only if its process is stopped, or its machine is unreachable or overloaded for that
-// long. A rank that was stopped itself does not blame the others: it starts to count again.
+// Who decides. The lowest rank that is there is the hub. A hub that leaves hands over to the next rank. If it is lost,
+// every rank turns to the next one by itself (seat.h), and brings the events that it knows. All have heard the events
+// in one order, so each knows a beginning of what the one knows that has heard most. The new hub takes that longest
+// log, completes the others, and goes on. It decides nothing before all ranks have come that it does not take for lost.
+// (View changes with a log, as in Viewstamped Replication. The hub's rank is the number of the view: it only grows.)
+//
+// When a rank is lost.
+// - Confirmed, at once: the kernel of its own host says that its process has ended; its connection closes, or it is
+//   silent, and it is on the hub's own host. No network can be at fault then.
+// - Suspected: its connection closes and it is on another host, or no word has come from it for Pace::silence (every
+//   tick the hub pings, and the control thread of a member answers). The hub waits a moment for further suspects, so
+//   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
+//   those that may live, or half of them and the lowest of these. If they are not, and there is only silence to go by,
+//   the others may be a majority that has given up this side: the error is `partitioned` then, and not `peer_lost`.
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "control/event_log.h"
 #include "control/farewells.h"
 #include "control/message.h"
 
@@ -25,75 +36,90 @@ using Clock = std::chrono::steady_clock;
 struct Pace {
   Clock::duration tick;     // between two calls of tick(), as far as the machine allows
   Clock::duration silence;  // after which a rank counts as lost
-  static Pace of(std::chrono::milliseconds connect_timeout);
+  static Pace of(std::chrono::milliseconds heartbeat_timeout);
+};
+
+// Whether this process slept (stopped, swapped out, suspended) between two ticks. Then it does not blame the others.
+bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point now);
+
+// Why a rank is lost, called "it": its number differs between communicators.
+std::string died(const std::string& why);
+std::string silent_for(Clock::duration silence);
+
+// How it is known that a rank is lost.
+enum class Evidence : std::uint8_t {
+  kernel,   // the kernel of its host says that its process has ended
+  closing,  // its connection was closed, or cannot be made
+  silence,
+};
+
+struct Outgoing {
+  int rank;
+  ControlMessage message;
 };
 
 class Relay {
  public:
-  struct Outgoing {
-    int rank;
-    ControlMessage message;
-  };
-
-  Relay(int size, const Pace& pace, Clock::time_point now);
+  // `hosts`: of each rank a number that ranks of one host share. is_first: all ranks that are present are its members;
+  // else they have to enlist.
+  Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewells, const Pace& pace, Clock::time_point now,
+        bool is_first);
 
   void received(int from, const ControlMessage& message, Clock::time_point now);
-  void closed(int rank, const std::string& why);
+  void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
+  // When there is something to do before the next tick, which is then to be called.
+  std::optional<Clock::time_point> due() const;
+  void leave();  // the hub's own goodbye
 
-  std::vector<Outgoing> take_outgoing();
-  bool is_present(int rank) const { return present_[static_cast<std::size_t>(rank)]; }  // else close its connection
+  std::vector<Outgoing> take_outgoing();  // some may be to the hub's own rank
+  // While not all have enlisted: whether that rank is to be called, as it has not come by itself.
+  bool misses(int rank) const {
+    return !is_open_ && is_late_ && rank > rank_ && !log_.is_gone(rank) &&
+           !members_[static_cast<std::size_t>(rank)].enlisted;
+  }
+  bool is_open() const { return is_open_; }
 
  private:
-  void depart(Notice::Kind kind, int rank, const std::string& message);
+  struct Suspicion {
+    std::string why;
+    Evidence evidence;
+    Clock::time_point until;  // then it is judged
+  };
+  struct Member {
+    Clock::time_point heard;
+    bool enlisted;
+    std::uint32_t events;  // that it has been told
+  };
+
+  void enlist(int rank, std::uint32_t events);
+  void open_if_complete();
+  void serve(int from, const ControlMessage& message);
+  void judge(Clock::time_point now);
+  bool is_majority() const;
+  void log(Notice event);
+  void expel(int rank);
   void tell(int rank, ControlMessage message);  // if it is present
-  void tell_others(int rank, const Notice& notice);
+  Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+  bool is_confirmed(int rank, Evidence evidence) const { return evidence == Evidence::kernel || is_near(rank); }
+  bool is_near(int rank) const {
+    return hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)];
+  }
 
-  Pace pace_;
-  std::vector<bool> present_;
-  std::vector<Clock::time_point> heard_;
-  Clock::time_point last_tick_;
+  const int rank_;
+  const std::vector<int> hosts_;
+  EventLog& log_;
   Farewells farewells_;
+  const Pace pace_;
+  Clock::time_point last_tick_;
+  const Clock::time_point begun_;
+  bool is_open_;                 // all members have enlisted
+  bool is_late_ = false;         // it should be by now
+  std::uint32_t opened_at_ = 0;  // how many events there were then
+  std::vector<Member> members_;
+  std::map<int, Suspicion> suspicions_;
+  std::vector<std::pair<int, ControlMessage>> early_;  // what members said before it was open
   std::vector<Outgoing> outgoing_;
-};
-
-class ControlMember {
- public:
-  ControlMember(int rank, int size, const Pace& pace, Clock::time_point now);
-
-  void received(const ControlMessage& message, Clock::time_point now);
-  void closed(const std::string& why);  // the connection to the hub
-  void hub_is_gone();                   // in good order, or for whom this rank leaves: nothing more comes from it
-  bool has_hub() const { return !hub_is_gone_; }
-  void lost(int peer, const std::string& why);  // found out without the hub
-  void tick(Clock::time_point now);             // not for rank 0, whose hub is itself
-
-  void say_farewell(const Farewell& farewell);
-  bool knows_answer(const Probe& probe);  // without the hub: then it is a notice
-
-  void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history);
-  void unpublish(std::uint64_t communicator);
-
-  std::vector<Notice> take_notices();           // each peer is lost or has left at most once
-  std::vector<ControlMessage> take_outgoing();  // for the hub
-  bool is_gone(int peer) const { return gone_[static_cast<std::size_t>(peer)]; }
-
- private:
-  void answer(const Probe& probe);
-  void lose_hub(const std::string& why);
-
-  int rank_;
-  Pace pace_;
-  std::vector<bool> gone_;
-  Clock::time_point heard_, last_tick_;
-  std::map<std::uint64_t, std::shared_ptr<const CallHistory>> histories_;
-  static constexpr std::size_t kKeptLeft = 256;
-  std::deque<std::pair<std::uint64_t, std::shared_ptr<const CallHistory>>> left_;  // communicators, the last kKeptLeft
-  bool hub_is_gone_ = false;
-  Farewells farewells_;            // what the hub handed on when it left
-  std::vector<Farewell> unheard_;  // said to the hub, and not answered yet
-  std::vector<Notice> notices_;
-  std::vector<ControlMessage> outgoing_;
 };
 
 }  // namespace tutti::internal

@@ -1,5 +1,5 @@
-// How a rank reaches the hub. Rank 0 is the hub itself (Hub); every other rank has a connection to it (HubClient).
-// Sockets and timers around the state machines of join.h and relay.h. Everything runs on the control thread.
+// How a rank joins. Rank 0 is the hub of that (Hub); every other rank makes a connection to it (HubClient). Sockets and
+// timers around the state machines of join.h. Everything runs on the control thread. What follows is for lines.h.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,7 +14,6 @@
 #include "control/join.h"
 #include "control/link.h"
 #include "control/meeting.h"
-#include "control/relay.h"
 
 namespace tutti::internal {
 
@@ -26,8 +25,6 @@ class UplinkUser {
   virtual Introduction introduce(const std::optional<Endpoint>& own_end) = 0;
   virtual void joined(const Table& table) = 0;
   virtual void join_failed(const Error& error) = 0;
-  virtual void received(const ControlMessage& message) = 0;  // from the hub, after joined()
-  virtual void hub_closed(const std::string& why) = 0;       // likewise
 
  protected:
   ~UplinkUser() = default;
@@ -37,9 +34,11 @@ class Uplink {
  public:
   virtual ~Uplink() = default;
   virtual void start() = 0;  // joined() or join_failed() follows
-  virtual void send(const ControlMessage& message) = 0;
   virtual void tick(Clock::time_point now) = 0;
-  virtual void leave(std::function<void()> done) = 0;  // says goodbye; done() when there is nothing left to wait for
+  // The connections that it has made, by rank, once all have joined. They are no concern of its own any more.
+  virtual std::vector<std::shared_ptr<Link>> take_links() = 0;
+  // Before all have joined: says goodbye; done() when there is nothing left to wait for.
+  virtual void leave(std::function<void()> done) = 0;
 };
 
 class Hub final : public Uplink {
@@ -48,8 +47,8 @@ class Hub final : public Uplink {
       UplinkUser& user);
 
   void start() override;
-  void send(const ControlMessage& message) override;
   void tick(Clock::time_point now) override;
+  std::vector<std::shared_ptr<Link>> take_links() override;
   void leave(std::function<void()> done) override;
 
   void arrived(const std::shared_ptr<Link>& link);  // an authenticated control connection
@@ -66,7 +65,6 @@ class Hub final : public Uplink {
   void warn(Clock::time_point now);
   void said(int rank, const ControlMessage& message);
   void closed(int rank, const std::string& why);
-  void relay_on();
 
   boost::asio::io_context& io_;
   const Settings& settings_;
@@ -76,8 +74,8 @@ class Hub final : public Uplink {
   UplinkUser& user_;
   std::optional<JoinHub> join_;
   std::optional<Refusal> refusal_;
-  int told_ = 0;  // connections that have been refused
-  std::optional<Relay> relay_;
+  int told_ = 0;                              // connections that have been refused
+  bool is_complete_ = false;                  // all have joined
   std::vector<std::shared_ptr<Link>> links_;  // by rank
   boost::asio::steady_timer timer_;
   Clock::duration warn_after_;
@@ -88,8 +86,8 @@ class HubClient final : public Uplink {
   HubClient(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user);
 
   void start() override;
-  void send(const ControlMessage& message) override;
   void tick(Clock::time_point now) override;
+  std::vector<std::shared_ptr<Link>> take_links() override;
   void leave(std::function<void()> done) override;
 
  private:

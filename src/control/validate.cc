@@ -16,7 +16,7 @@ std::string problem_of(const Settings& s) {
   if (s.size < 1 || s.size > 65536)
     return "the world size is " + std::to_string(s.size) + " but should be from 1 to 65536";
   if (s.rank < 0 || (s.size == 1 && s.rank != 0)) return "rank " + std::to_string(s.rank) + outside(s.size);
-  if (std::min({s.timeout, s.connect_timeout, s.join_timeout}) <= std::chrono::milliseconds(0))
+  if (std::min({s.timeout, s.connect_timeout, s.heartbeat_timeout, s.join_timeout}) <= std::chrono::milliseconds(0))
     return "timeouts must be longer than zero";
   if (!is_transport(s.transport)) return "transport \"" + s.transport + "\" should be " + transport_names();
   if (s.port_first > s.port_last || (s.port_first == 0) != (s.port_last == 0))

@@ -34,7 +34,7 @@ namespace tutti::internal {
 
 class Handshake {
  public:
-  static constexpr std::uint16_t kVersion = 8;
+  static constexpr std::uint16_t kVersion = 9;
 
   enum class Purpose : std::uint16_t { control = 1, data = 2 };
   enum class Failure : std::uint32_t {

@@ -158,8 +158,9 @@ void Group::finalize() {
     leave(true);
     if (has_failed()) tell(error_for(nullptr));
   }
-  // A rank 0 that is silent for 3 times connect_timeout counts as lost, and then the answer comes from this process.
-  const auto limit = std::max<std::chrono::milliseconds>(4 * job_->settings().connect_timeout, std::chrono::seconds(2));
+  // A hub that is silent counts as lost, and then the next one answers.
+  const auto limit =
+      std::max<std::chrono::milliseconds>(4 * job_->settings().heartbeat_timeout, std::chrono::seconds(2));
   std::optional<Error> error = job_->notices().partings().wait(id_, limit);
   for (const auto& lane : lanes()) {
     const std::optional<Error> its = job_->notices().partings().wait(lane->id_, limit);

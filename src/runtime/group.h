@@ -129,14 +129,17 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   // In a forked child.
   void live_for_ever() override { self_ = weak_from_this().lock(); }
 
-  // Thread-safe. fail() marks only this rank's group; abort() also tells all other ranks.
+  // Thread-safe. fail() marks only this rank's group. accuse() asks the hub for the verdict that all ranks will hear;
+  // until then the calls stand still. abort() does so too, and waits for it: not on the control thread. failure.peer:
+  // of this group.
   void fail(Failure failure);
+  void accuse(Failure failure);
   void abort(Failure failure);
   bool has_failed() const { return failure_->has_failed(); }
   std::optional<Error> failure() const;  // what refuse() would throw
   // On the control thread. The job has lost a rank. Messages of that rank may still be on their way, so calls that have
   // been made fail only when they no longer move. New calls fail at once.
-  void lose(int job_rank, const std::string& why) override;
+  void lose(const Notice& loss) override;
   void on_notice(const Notice& notice) override;  // likewise
 
   // Under the engine's lock.
@@ -217,7 +220,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
               BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max(),
               bool among_others = false);
   static void order_after(Request& request);
-  void abort_mismatch(int peer, Tag mine, const Tag& theirs);
+  void await_verdict();
+  void accuse_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
   void fail_by_loss();
   [[noreturn]] void refuse();

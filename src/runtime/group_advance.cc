@@ -150,7 +150,7 @@ void Group::finish(Request& request) {
 
 void Group::advance() {
   try {
-    while (!has_failed() && !(cut_off_ && is_cut_off())) {
+    while (failure_->goes_on() && !(cut_off_ && is_cut_off())) {
       if (current_ == nullptr) {
         if (queue_.empty()) return;
         current_ = queue_.front();
@@ -161,22 +161,23 @@ void Group::advance() {
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
-    abort_mismatch(members_.rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
+    accuse_mismatch(members_.rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
   } catch (const LengthMismatch& mismatch) {
     const int peer = members_.rank_of(mismatch.peer);
-    abort({ErrorCode::mismatch, peer,
-           members_.name_of(peer) + " has a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
-               members_.own_name() + " has one of " + std::to_string(mismatch.mine_bytes) + "; do " +
-               (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
-                                                           : "all ranks run the same version?")});
+    accuse({ErrorCode::mismatch, peer,
+            members_.name_of(peer) + " has a message of " + std::to_string(mismatch.theirs_bytes) + " bytes where " +
+                members_.own_name() + " has one of " + std::to_string(mismatch.mine_bytes) + "; do " +
+                (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
+                                                            : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
     cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
-    abort({error.code, error.peer, error.what()});
+    accuse({error.code, error.peer, error.what()});
   } catch (const std::bad_alloc&) {
-    abort({ErrorCode::system, -1, members_.own_name() + " has no memory left"});
+    accuse({ErrorCode::system, rank(), members_.own_name() + " has no memory left"});
   }
+  if (!failure_->goes_on()) await_verdict();
   if (has_failed()) give_up();
 }
 
@@ -242,7 +243,7 @@ void Group::keep_staging() {
 }
 
 void Group::abandon(Request& request) {
-  abort({ErrorCode::system, -1, members_.own_name() + " was left in an unknown state by an unexpected exception"});
+  abort({ErrorCode::system, rank(), members_.own_name() + " was left in an unknown state by an unexpected exception"});
   if (current_ == &request) current_ = nullptr;
   std::erase(queue_, &request);
   request.error = error_for(&request);  // for whoever else waits for it
@@ -264,11 +265,11 @@ bool Group::is_cut_off() {
     until = BackoffPolicy::Clock::now() + kVerdictWithin;
     job_->control().probe(closed.peer, id_, told_as_, current_->sequence);
   } else if (has_left && BackoffPolicy::Clock::now() > until) {
-    abort({ErrorCode::peer_left, peer,
-           members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
+    accuse({ErrorCode::peer_left, peer,
+            members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
   } else if (BackoffPolicy::Clock::now() > until) {
-    abort({ErrorCode::peer_lost, peer,
-           members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why});
+    accuse({ErrorCode::peer_lost, peer,
+            members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why});
   }
   return true;
 }

@@ -2,16 +2,22 @@
 #include "runtime/group.h"
 
 namespace tutti::internal {
+namespace {
+
+constexpr int kDecidedWithin = 3;                        // times the heartbeat timeout
+constexpr std::chrono::milliseconds kAbortWithin{1000};  // for callers that cannot wait longer
+
+}  // namespace
 
 void Group::fail(Failure failure) {
   failure.peer = members_.number_of(failure.peer);
   if (failure_->fail(std::move(failure))) job_->engine().ring();
 }
 
-void Group::lose(int job_rank, const std::string& why) {
-  const int rank = members_.rank_of(job_rank);
+void Group::lose(const Notice& loss) {
+  const int rank = members_.rank_of(loss.peer);
   if (rank >= 0)
-    failure_->lose({ErrorCode::peer_lost, members_.number_of(rank), members_.name_of(rank) + " was lost: " + why});
+    failure_->lose({loss.code, members_.number_of(rank), members_.name_of(rank) + " was lost: " + loss.message});
 }
 
 void Group::fail_by_loss() {
@@ -21,6 +27,10 @@ void Group::fail_by_loss() {
 // No call begins any more.
 void Group::refuse() {
   if (!has_failed()) fail_by_loss();
+  if (!has_failed()) {
+    failure_->wait_for_verdict(kDecidedWithin * job_->settings().heartbeat_timeout);
+    await_verdict();
+  }
   tell(error_for(nullptr));
 }
 
@@ -29,30 +39,50 @@ void Group::tell(const Error& error) {
   throw Error(error);
 }
 
+void Group::accuse(Failure failure) {
+  if (failure_->fail_by_loss()) return job_->engine().ring();
+  const int about = failure.peer < 0 ? -1 : members_.job_rank_of(failure.peer);
+  Failure known = failure;
+  known.peer = members_.number_of(failure.peer);
+  if (failure_->accuse(std::move(known))) job_->control().poison(told_as_, failure.code, about, failure.message);
+}
+
 void Group::abort(Failure failure) {
-  if (has_failed()) return;
-  // Told first: once fail() is seen this rank may leave, and its goodbye must not overtake the reason.
-  job_->control().poison(told_as_, failure.code, failure.message);
-  fail(std::move(failure));
+  accuse(std::move(failure));
+  if (!failure_->wait_for_verdict(kAbortWithin)) failure_->fail_by_accusation();
+  job_->engine().ring();
+}
+
+// The hub, or the next one, answers within moments, unless no rank can be reached that decides.
+void Group::await_verdict() {
+  const auto since = failure_->accused_at();
+  if (!since || BackoffPolicy::Clock::now() - *since < kDecidedWithin * job_->settings().heartbeat_timeout) return;
+  const Failure found = *failure_->reason();
+  failure_->fail({ErrorCode::partitioned, found.peer,
+                  found.message + "; the other ranks cannot be asked for their verdict on that"});
 }
 
 // A message left over from an earlier call is held against what this rank called then, where it still knows.
-void Group::abort_mismatch(int peer, Tag mine, const Tag& theirs) {
+void Group::accuse_mismatch(int peer, Tag mine, const Tag& theirs) {
   const Call their_call = Call::unpack(theirs);
   ledger_.history()->at(their_call.sequence, mine);
   const Call my_call = Call::unpack(mine);
   const bool other_number = my_call.sequence != their_call.sequence;
-  abort({ErrorCode::mismatch, peer,
-         "the ranks made different calls: " +
-             (other_number ? members_.name_of(peer) + " called " + members_.name_of(their_call) + ", which " +
-                                 members_.own_name() + " did not; it is at " + members_.name_of(my_call) + " now"
-                           : members_.own_name() + " " + members_.name_of(my_call) + ", " + members_.name_of(peer) +
-                                 " " + members_.name_of(their_call))});
+  accuse({ErrorCode::mismatch, peer,
+          "the ranks made different calls: " +
+              (other_number ? members_.name_of(peer) + " called " + members_.name_of(their_call) + ", which " +
+                                  members_.own_name() + " did not; it is at " + members_.name_of(my_call) + " now"
+                            : members_.own_name() + " " + members_.name_of(my_call) + ", " + members_.name_of(peer) +
+                                  " " + members_.name_of(their_call))});
 }
 
 void Group::on_notice(const Notice& notice) {
   if (notice.kind == Notice::Kind::poisoned) {
-    fail({notice.code, members_.rank_of(notice.peer), notice.message});
+    fail({notice.code, members_.rank_of(notice.about), notice.message});
+    return;
+  }
+  if (notice.kind == Notice::Kind::expelled) {
+    fail({notice.code, rank(), "the other ranks have given " + members_.own_name() + " up: " + notice.message});
     return;
   }
   const int peer = members_.rank_of(notice.peer);
@@ -60,13 +90,13 @@ void Group::on_notice(const Notice& notice) {
   Tag mine;
   const bool known = notice.entered && notice.call != Tag{};  // else it is too long ago for the peer to say
   if (known && ledger_.history()->at(notice.sequence, mine) && mine != notice.call) {
-    abort_mismatch(peer, mine, notice.call);
+    accuse_mismatch(peer, mine, notice.call);
     return;
   }
   if (notice.has_left && !notice.entered) {
     const Call here = ledger_.history()->at(notice.sequence, mine) ? Call::unpack(mine) : Call{};
-    abort({ErrorCode::peer_left, peer,
-           members_.name_of(peer) + " has left the communicator without entering " + members_.name_of(here)});
+    accuse({ErrorCode::peer_left, peer,
+            members_.name_of(peer) + " has left the communicator without entering " + members_.name_of(here)});
     return;
   }
   answers_.heard(peer, notice);

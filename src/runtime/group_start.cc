@@ -109,7 +109,7 @@ bool Group::test(Request& request) {
     const FloatEnvironment environment;
     job_->engine().advance_all();
     if (!request.is_over()) watch(BackoffPolicy::Clock::now());
-    if (has_failed()) advance();  // the request hears of it
+    if (!failure_->goes_on()) advance();  // the request hears of it
   }
   if (request.error) tell(*request.error);
   return request.is_over();

@@ -160,9 +160,9 @@ void Group::enqueue_staged(Request& request, Engine::Lock& lock) {
     request.staged->enqueue();
     return;
   } catch (const Error& error) {
-    abort({error.code, -1, error.what()});
+    abort({error.code, rank(), error.what()});
   } catch (const std::exception& error) {
-    abort({ErrorCode::system, -1, members_.own_name() + ": " + error.what()});
+    abort({ErrorCode::system, rank(), members_.own_name() + ": " + error.what()});
   }
   request.refused = true;
 }

@@ -109,7 +109,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   const auto timeout = current_timeout();
   if (!stall_.look(moves(), now, timeout / 4)) return;
   const auto waited = stall_.waited();
-  if (waited < kWorthALook || current_ == nullptr || cut_off_ || has_failed()) return;
+  if (waited < kWorthALook || current_ == nullptr || cut_off_ || !failure_->goes_on()) return;
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
   const int missing = current_->participation == nullptr ? -1 : current_->participation->missing();
   if (current_->waits_device && missing < 0) return watch_device();
@@ -124,13 +124,13 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
   if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
                           local ? kGraceAfterLeaving : kGraceOverANetwork)) {
-    abort({ErrorCode::peer_left, peer,
-           members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
+    accuse({ErrorCode::peer_left, peer,
+            members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (waited > timeout + (answers_.has_entered(peer, current_->sequence)
                                      ? std::min(timeout / 4, kGraceForWhoKnows)
                                      : std::chrono::milliseconds(0))) {
-    abort({ErrorCode::timeout, peer,
-           answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
+    accuse({ErrorCode::timeout, peer,
+            answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
     job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call(), takes) + " after " +
                      seconds(waited));
@@ -150,10 +150,10 @@ void Group::watch_device() {
   if (current_->staged != nullptr && stall_.waited() >= DeviceHealth::kBetweenQuestions) {
     for (const Staging::Streams* one : current_->staged->streams())
       if (const Error* const error = device_health_.failure_of(*current_->staged, one->device))
-        return abort({error->code, rank(), error->what()});
+        return accuse({error->code, rank(), error->what()});
   }
   if (stall_.waited() > current_timeout()) {
-    abort({ErrorCode::timeout, rank(), what + " after " + seconds(stall_.waited()) + name_of_timeout()});
+    accuse({ErrorCode::timeout, rank(), what + " after " + seconds(stall_.waited()) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {
     job_->log().warn("still waiting: " + what + " after " + seconds(stall_.waited()));
   }

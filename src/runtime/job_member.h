@@ -27,8 +27,8 @@ class JobMember {
   virtual void abandon(Request& request) = 0;
   virtual bool is_busy() const = 0;  // it has calls that are not over
 
-  // On the control thread. A rank of the job is lost, and why; a notice about this communicator.
-  virtual void lose(int job_rank, const std::string& why) = 0;
+  // On the control thread. A rank of the job is lost; a notice about this communicator, or that this rank is expelled.
+  virtual void lose(const Notice& loss) = 0;
   virtual void on_notice(const Notice& notice) = 0;
 
   // When the process exits: it aborts calls that are not over, and leaves (under the engine's lock); then any call

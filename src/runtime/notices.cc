@@ -5,17 +5,14 @@ namespace tutti::internal {
 void Notices::heard(const Notice& notice) {
   const std::lock_guard lock(mutex_);
   switch (notice.kind) {
-    case Notice::Kind::lost:
-      lost_[notice.peer] = notice.message;
-      for (JobMember* member : members_) member->lose(notice.peer, notice.message);
-      break;
     case Notice::Kind::left: left_[notice.peer].store(true, std::memory_order_release); break;
     case Notice::Kind::agreed:
     case Notice::Kind::differed: partings_.heard(notice); break;
+    case Notice::Kind::lost:
     case Notice::Kind::poisoned:
-      poisoned_.try_emplace(notice.communicator, notice);
-      for (JobMember* member : members_)
-        if (member->told_as() == notice.communicator) member->on_notice(notice);
+    case Notice::Kind::expelled:
+      bad_news_.push_back(notice);
+      for (JobMember* member : members_) tell(*member, notice);
       break;
     case Notice::Kind::answer:
       for (JobMember* member : members_)
@@ -24,11 +21,15 @@ void Notices::heard(const Notice& notice) {
   }
 }
 
+void Notices::tell(JobMember& member, const Notice& news) {
+  if (news.kind == Notice::Kind::lost) return member.lose(news);
+  if (news.kind == Notice::Kind::expelled || member.told_as() == news.communicator) member.on_notice(news);
+}
+
 void Notices::add(JobMember& member) {
   const std::lock_guard lock(mutex_);
   members_.push_back(&member);
-  if (const auto known = poisoned_.find(member.told_as()); known != poisoned_.end()) member.on_notice(known->second);
-  for (const auto& [peer, why] : lost_) member.lose(peer, why);
+  for (const Notice& news : bad_news_) tell(member, news);
 }
 
 void Notices::remove(JobMember& member) {

@@ -3,10 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "runtime/job_member.h"
@@ -36,11 +34,12 @@ class Notices {
   void after_fork_in_child();
 
  private:
+  static void tell(JobMember& member, const Notice& news);
+
   const std::unique_ptr<std::atomic<bool>[]> left_;  // by rank
   std::mutex mutex_;                                 // taken inside the engine's lock
   std::vector<JobMember*> members_;
-  std::map<int, std::string> lost_;           // peers, and why
-  std::map<std::uint64_t, Notice> poisoned_;  // communicators, also such as this rank has not made yet
+  std::vector<Notice> bad_news_;  // in order; also of communicators that this rank has not made yet
   Partings partings_;
 };
 

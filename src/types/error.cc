@@ -16,6 +16,8 @@ const char* to_string(ErrorCode code) {
     case ErrorCode::refused: return "refused";
     case ErrorCode::aborted: return "aborted";
     case ErrorCode::system: return "system";
+    case ErrorCode::partitioned: return "partitioned";
+    case ErrorCode::expelled: return "expelled";
   }
   return "?";
 }

@@ -103,7 +103,7 @@ TEST(ControlData, APeerThatIsSlowToAnswerIsWaitedFor) {
     is_busy = true;
     std::this_thread::sleep_for(milliseconds(1500));
   });
-  ranks[2].control->poison(1, ErrorCode::system, "");
+  ranks[2].control->poison(1, ErrorCode::system, -1, "");
   while (!is_busy) std::this_thread::sleep_for(milliseconds(1));
   ranks[1].control->connect(0, Path::tcp, 5);
   const auto connection = one.connection(0, 5);

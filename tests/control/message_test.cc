@@ -10,7 +10,8 @@ namespace tutti::internal {
 namespace {
 
 Member member_of(int rank) {
-  return {rank, "boot/1", "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank, std::string("\x03\0\x01", 3)};
+  return {rank, "boot/1",   "10.0.0." + std::to_string(rank), 4711, "tutti-x", 1000 + rank,
+          77,   4026531836, std::string("\x03\0\x01", 3)};
 }
 
 std::vector<ControlMessage> one_of_each() {
@@ -20,6 +21,9 @@ std::vector<ControlMessage> one_of_each() {
   notice.communicator = 0xfedcba9876543210;
   notice.code = ErrorCode::aborted;
   notice.message = std::string("a \0 b", 5);
+  notice.serial = 12;
+  notice.about = 2;
+  notice.confirmed = true;
   notice.sequence = 99;
   notice.entered = true;
   notice.call = Tag{{1, 2}};
@@ -35,7 +39,10 @@ std::vector<ControlMessage> one_of_each() {
           Probe{1, 2, 3, 4, 5},
           Answer{7, notice},
           notice,
-          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}}};
+          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}},
+          Enlistment{3},
+          Death{2},
+          Summons{true}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {
@@ -68,6 +75,8 @@ TEST(ControlMessage, AnIntroductionIsAsDocumented) {
                       .port = 40001,
                       .local_name = "tutti-a7",
                       .pid = 4711,
+                      .started = 8154,
+                      .pid_space = 4026531836,
                       .processors = "\x0f",
                       .obstacles = "verbs: no device\n",
                       .sees_gpus = false};

@@ -211,14 +211,14 @@ TEST(Handshake, EveryBitThatIsChangedOnTheWayIsNoticed) {
 TEST(Handshake, AnotherVersionIsNamedOnBothEnds) {
   auto a = connecting(3, 2);
   Bytes hello = a.take_output();
-  hello[4] = std::byte{9};
+  hello[4] = std::byte{10};
   auto b = Handshake::accepting(policy_of(2), nonce(2));
   b.feed(hello);
   EXPECT_EQ(b.failure(), Failure::version);
-  EXPECT_NE(b.reason().find("version 9"), std::string::npos);
+  EXPECT_NE(b.reason().find("version 10"), std::string::npos);
   Bytes challenge = b.take_output();
   ASSERT_EQ(challenge.size(), 56u);
-  challenge[4] = std::byte{9};
+  challenge[4] = std::byte{10};
   a.feed(challenge);
   EXPECT_EQ(a.failure(), Failure::version);
 }

@@ -35,6 +35,9 @@ LARGE = {
     "src/control/uplink.h HubClient":
         "joining and the connection afterwards: nine of the members only matter until the join is over, and could "
         "be a class",
+    "src/control/seat.h Seat":
+        "one state machine: seven things that happen to it, two that its rank wants, and what is to be done; which "
+        "rank is the hub (seat_hub.cc) shares the log and the relay with the rest",
     "src/executor/plan.h Plan":
         "a value, made once and then read: the steps, and what a call's buffers must be. How a call is cut into "
         "parts could be a struct in it",

@@ -1,0 +1,71 @@
+// What has become of the job's ranks and communicators, in the order in which the hub has decided it. Each rank keeps
+// the same log, or the beginning of it. So the first event that concerns a communicator is the same on every rank.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/control.h"
+
+namespace tutti::internal {
+
+class EventLog {
+ public:
+  explicit EventLog(int ranks) : states_(static_cast<std::size_t>(ranks), State::present) {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(events_.size()); }
+  int ranks() const { return static_cast<int>(states_.size()); }
+
+  // False: it is not the next event, or no event at all.
+  bool append(const Notice& event) {
+    if (event.serial != size() + 1 || event.peer < 0 || event.peer >= ranks()) return false;
+    switch (event.kind) {
+      case Notice::Kind::lost: state(event.peer) = event.confirmed ? State::dead : State::expelled; break;
+      case Notice::Kind::left: state(event.peer) = State::left; break;
+      case Notice::Kind::poisoned: failed_.insert(event.communicator); break;
+      default: return false;
+    }
+    events_.push_back(event);
+    return true;
+  }
+  // The events behind the first `known`.
+  std::span<const Notice> behind(std::uint32_t known) const {
+    return std::span(events_).subspan(std::min<std::size_t>(known, events_.size()));
+  }
+
+  bool is_gone(int rank) const { return state(rank) != State::present; }
+  bool is_lost(int rank) const { return state(rank) == State::dead || state(rank) == State::expelled; }
+  // It may live, and count in what is no majority: it is there, or it was given up without the proof of its death.
+  bool may_live(int rank) const { return state(rank) == State::present || state(rank) == State::expelled; }
+  bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
+
+  std::string why_lost(int rank) const {
+    for (const Notice& event : events_)
+      if (event.kind == Notice::Kind::lost && event.peer == rank) return event.message;
+    return "";
+  }
+
+  bool is_only(int rank) const { return next_present(-1) == rank && next_present(rank) == ranks(); }  // that is there
+  // The lowest rank behind `rank` that is present; ranks() if there is none.
+  int next_present(int rank) const {
+    do ++rank;
+    while (rank < ranks() && is_gone(rank));
+    return rank;
+  }
+
+ private:
+  enum class State : std::uint8_t { present, left, dead, expelled };
+  State& state(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+  State state(int rank) const { return states_[static_cast<std::size_t>(rank)]; }
+
+  std::vector<State> states_;  // by rank
+  std::vector<Notice> events_;
+  std::set<std::uint64_t> failed_;  // communicators
+};
+
+}  // namespace tutti::internal

@@ -1,0 +1,106 @@
+// How the hub finds out which ranks are lost.
+#include <algorithm>
+#include <utility>
+
+#include "control/join.h"
+#include "control/relay.h"
+
+namespace tutti::internal {
+namespace {
+
+// The time for which further suspects are waited for; after silence a tick.
+constexpr std::chrono::milliseconds kAfterClosing{50};
+
+}  // namespace
+
+bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point now) {
+  return now - last_tick > 3 * pace.tick;
+}
+
+std::string died(const std::string& why) { return "its process died (" + why + ")"; }
+std::string silent_for(Clock::duration silence) {
+  return "no word from it for " + in_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(silence)) +
+         ": its process is stopped, or its host unreachable";
+}
+
+Pace Pace::of(std::chrono::milliseconds heartbeat_timeout) {
+  const auto tick = std::clamp<std::chrono::milliseconds>(heartbeat_timeout / 10, std::chrono::milliseconds(10),
+                                                          std::chrono::milliseconds(500));
+  return {tick, heartbeat_timeout};
+}
+
+void Relay::lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now) {
+  if (log_.is_gone(rank) || rank == rank_) return;
+  const auto wait = is_confirmed(rank, evidence)    ? Clock::duration(0)
+                    : evidence == Evidence::closing ? kAfterClosing
+                                                    : pace_.tick;
+  const auto known = suspicions_.find(rank);
+  if (known == suspicions_.end() || evidence < known->second.evidence)
+    suspicions_.insert_or_assign(rank, Suspicion{why, evidence, now + wait});
+  judge(now);
+}
+
+void Relay::tick(Clock::time_point now) {
+  if (was_asleep(pace_, last_tick_, now))
+    for (Member& one : members_) one.heard = now;
+  last_tick_ = now;
+  if (!is_open_ && now - begun_ >= pace_.tick) is_late_ = true;
+  for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
+    if (log_.is_gone(rank)) continue;
+    const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
+    if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
+    if (member(rank).enlisted) tell(rank, Ping{});
+  }
+  judge(now);
+}
+
+std::optional<Clock::time_point> Relay::due() const {
+  std::optional<Clock::time_point> first;
+  for (const auto& [rank, suspicion] : suspicions_)
+    if (!first || suspicion.until < *first) first = suspicion.until;
+  return first;
+}
+
+// All that is suspected is judged together once the last suspicion is old enough; proofs do not wait. Nothing is
+// decided before the members have brought what they know.
+void Relay::judge(Clock::time_point now) {
+  open_if_complete();
+  if (!is_open_) return;
+  const auto decide = [&](int rank, ErrorCode code, const std::string& why, bool confirmed) {
+    log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .confirmed = confirmed});
+  };
+  std::map<int, Suspicion> rest;
+  for (auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
+    if (log_.is_gone(rank)) continue;
+    if (is_confirmed(rank, suspicion.evidence))
+      decide(rank, ErrorCode::peer_lost, suspicion.why, true);
+    else
+      rest.emplace(rank, std::move(suspicion));
+  }
+  suspicions_ = std::move(rest);
+  if (suspicions_.empty() || std::ranges::any_of(suspicions_, [&](const auto& s) { return s.second.until > now; }))
+    return;
+  const bool decides = is_majority();
+  for (const auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
+    const bool partitioned = !decides && suspicion.evidence == Evidence::silence;
+    decide(rank, partitioned ? ErrorCode::partitioned : ErrorCode::peer_lost,
+           suspicion.why + (partitioned ? "; the ranks that are left here are no majority" : ""), false);
+  }
+}
+
+// Whether the members that nobody suspects are more than half of the ranks that may live, or half and the lowest.
+bool Relay::is_majority() const {
+  int lowest = -1, living = 0, here = 0;
+  bool has_lowest = false;
+  for (int rank = 0; rank < log_.ranks(); ++rank) {
+    if (!log_.may_live(rank)) continue;
+    const bool is_here = !log_.is_gone(rank) && !suspicions_.contains(rank);
+    if (lowest < 0) has_lowest = is_here;
+    if (lowest < 0) lowest = rank;
+    ++living;
+    if (is_here) ++here;
+  }
+  return 2 * here > living || (2 * here == living && has_lowest);
+}
+
+}  // namespace tutti::internal

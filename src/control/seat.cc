@@ -1,0 +1,205 @@
+#include "control/seat.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::internal {
+
+Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point now)
+    : rank_(rank),
+      hosts_(std::move(hosts)),
+      pace_(pace),
+      log_(static_cast<int>(hosts_.size())),
+      heard_(now),
+      last_tick_(now) {
+  if (rank == 0) relay_.emplace(0, hosts_, log_, Farewells(), pace, now, true);
+}
+
+// --- what happens
+
+void Seat::received(int from, const ControlMessage& message, Clock::time_point now) {
+  if (is_over_) return;
+  return_to(from, now);
+  const auto* const notice = std::get_if<Notice>(&message);
+  if (const auto* summons = std::get_if<Summons>(&message); summons != nullptr && !log_.is_lost(from)) {
+    if (summons->is_sure && from < rank_ && from > hub_) follow(from, now);
+  } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
+    // Not from one that this rank has given up itself.
+    if (!log_.is_gone(from) && !doubts_.contains(from)) fence(from, notice->message);
+  } else if (is_hub()) {
+    relay_->received(from, message, now);
+    take_relayed();
+  } else if (from == hub_) {
+    heard_ = now;
+    without_hub_since_.reset();
+    heard_from_hub(message);
+    choose_hub(now);
+  } else if (from > rank_ && !log_.is_gone(from)) {
+    held_.emplace_back(from, message);
+  } else if (log_.is_lost(from)) {
+    Notice word;
+    word.kind = Notice::Kind::expelled;
+    word.peer = rank_;
+    word.message = log_.why_lost(from);
+    outgoing_.push_back({from, std::move(word)});
+  }
+}
+
+void Seat::heard_from_hub(const ControlMessage& message) {
+  if (std::holds_alternative<Ping>(message)) {
+    outgoing_.push_back({hub_, Ping{}});
+  } else if (const auto* probe = std::get_if<Probe>(&message)) {
+    answer(*probe);
+  } else if (const auto* notice = std::get_if<Notice>(&message)) {
+    if (notice->peer < 0 || notice->peer >= log_.ranks()) return;
+    if (notice->serial == 0 || log_.append(*notice)) deliver(*notice);
+  } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
+    farewells_.compare(*farewell);
+  }
+}
+
+void Seat::deliver(const Notice& notice) {
+  settle(notice);
+  if (notice.kind == Notice::Kind::lost && notice.peer == rank_) return fence(hub_, notice.message);
+  if (notice.kind == Notice::Kind::left && notice.peer == rank_) {
+    is_over_ = true;
+    return;
+  }
+  if (notice.kind == Notice::Kind::lost) {
+    Notice word;
+    word.kind = Notice::Kind::expelled;
+    word.peer = rank_;
+    word.message = notice.message;
+    if (!is_hub()) outgoing_.push_back({notice.peer, std::move(word)});
+  }
+  if (log_.is_gone(notice.peer) && notice.kind != Notice::Kind::answer)
+    std::erase_if(held_, [&](const auto& said) { return said.first == notice.peer; });
+  notices_.push_back(notice);
+}
+
+// This rank hears no more of the job.
+void Seat::fence(int by, const std::string& why) {
+  if (std::exchange(is_over_, true)) return;
+  Notice notice;
+  notice.kind = Notice::Kind::expelled;
+  notice.peer = by;
+  notice.code = ErrorCode::expelled;
+  notice.message = why;
+  notices_.push_back(std::move(notice));
+}
+
+void Seat::closed(int rank, const std::string& why, Clock::time_point now) {
+  if (is_over_) return;
+  std::erase_if(held_, [&](const auto& said) { return said.first == rank; });
+  if (is_hub()) {
+    relay_->lose(rank, died(why), Evidence::closing, now);
+    take_relayed();
+  } else if (rank < rank_ && (rank == hub_ || without_hub_since_)) {
+    doubts_.emplace(rank, Doubt{died(why), Evidence::closing});
+    if (rank == hub_) doubt_hub(died(why), Evidence::closing, now);
+  }
+}
+
+void Seat::ended(int rank, Clock::time_point now) {
+  if (is_over_ || log_.is_gone(rank)) return;
+  if (is_hub()) {
+    relay_->lose(rank, died("the kernel of its host says so"), Evidence::kernel, now);
+    take_relayed();
+  } else if (rank == hub_) {
+    doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
+  } else {
+    request(Death{rank}, now);
+  }
+}
+
+void Seat::tick(Clock::time_point now) {
+  if (is_over_) return;
+  if (was_asleep(pace_, last_tick_, now)) {
+    heard_ = now;
+    if (without_hub_since_) without_hub_since_ = now;
+  }
+  last_tick_ = now;
+  if (is_hub()) {
+    relay_->tick(now);
+    take_relayed();
+    return;
+  }
+  // Ranks that do not become the hub are asked in vain one after the other. At some time that has to end.
+  if (without_hub_since_ && now - *without_hub_since_ > 3 * pace_.silence)
+    for (int rank = hub_; rank < rank_; rank = log_.next_present(rank))
+      doubts_.emplace(rank, Doubt{silent_for(pace_.silence), Evidence::silence});
+  if (now - heard_ > pace_.silence) doubt_hub(silent_for(pace_.silence), Evidence::silence, now);
+}
+
+std::optional<Clock::time_point> Seat::due() const { return is_hub() && !is_over_ ? relay_->due() : std::nullopt; }
+
+// What the relay says to this rank itself is in the log already.
+void Seat::take_relayed() {
+  for (std::vector<Outgoing> batch = relay_->take_outgoing(); !batch.empty(); batch = relay_->take_outgoing())
+    for (Outgoing& out : batch) {
+      if (out.rank != rank_)
+        outgoing_.push_back(std::move(out));
+      else if (const auto* notice = std::get_if<Notice>(&out.message))
+        deliver(*notice);
+      else if (const auto* probe = std::get_if<Probe>(&out.message))
+        answer(*probe);
+    }
+}
+
+// --- what this rank wants
+
+void Seat::request(ControlMessage message, Clock::time_point now) {
+  if (is_over_) return;
+  if (const auto* poison = std::get_if<Notice>(&message); poison && log_.has_failed(poison->communicator)) return;
+  if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Answer>(message))
+    unsettled_.push_back(message);
+  if (is_hub()) {
+    relay_->received(rank_, message, now);
+    take_relayed();
+  } else if (is_enlisted_) {
+    outgoing_.push_back({hub_, std::move(message)});
+  }
+}
+
+void Seat::say_goodbye(Clock::time_point now) {
+  if (is_over_) return;
+  if (!is_hub()) return request(Goodbye{}, now);
+  relay_->leave();
+  take_relayed();
+}
+
+void Seat::settle(const Notice& notice) {
+  std::erase_if(unsettled_, [&](const ControlMessage& said) {
+    switch (notice.kind) {
+      case Notice::Kind::poisoned: {
+        const auto* poison = std::get_if<Notice>(&said);
+        return poison != nullptr && poison->communicator == notice.communicator;
+      }
+      case Notice::Kind::agreed:
+      case Notice::Kind::differed: {
+        const auto* farewell = std::get_if<Farewell>(&said);
+        return farewell != nullptr && farewell->communicator == notice.communicator;
+      }
+      case Notice::Kind::lost:
+      case Notice::Kind::left: {
+        const auto* death = std::get_if<Death>(&said);
+        return death != nullptr && death->rank == notice.peer;
+      }
+      default: return false;
+    }
+  });
+}
+
+void Seat::answer(const Probe& probe) {
+  Answer reply = histories_.answer(probe);
+  reply.notice.peer = rank_;
+  if (relay_)
+    relay_->received(rank_, reply, last_tick_);
+  else
+    outgoing_.push_back({hub_, std::move(reply)});
+}
+
+std::vector<Notice> Seat::take_notices() { return std::exchange(notices_, {}); }
+std::vector<Outgoing> Seat::take_outgoing() { return std::exchange(outgoing_, {}); }
+
+}  // namespace tutti::internal

@@ -1,0 +1,94 @@
+// A rank's part of the control plane after joining, as a state machine without I/O. While this rank is the hub, it has
+// a Relay too. Two files implement it: seat.cc (what is heard and said), seat_hub.cc (which rank is the hub).
+//
+// What the rank says to the hub and what the hub has not settled yet is said again to the next hub.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/call_histories.h"
+#include "control/relay.h"
+
+namespace tutti::internal {
+
+class Seat {
+ public:
+  Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point now);
+
+  // --- what happens. `from` has proven that it is that rank.
+  void received(int from, const ControlMessage& message, Clock::time_point now);
+  void connected(Clock::time_point now);                                 // there is a connection to hub()
+  void disconnected() { is_enlisted_ = is_hub(); }                       // another connection to hub() takes its place
+  void called(int rank);                                                 // this rank made a connection to a higher one
+  void closed(int rank, const std::string& why, Clock::time_point now);  // a connection, or the attempt to make one
+  void ended(int rank, Clock::time_point now);                           // its process, as the kernel says
+  void tick(Clock::time_point now);
+  std::optional<Clock::time_point> due() const;  // when tick() is to be called, if that is earlier than usual
+
+  // --- what this rank wants
+  // A poison, a probe or a farewell, for the hub.
+  void request(ControlMessage message, Clock::time_point now);
+  void say_goodbye(Clock::time_point now);
+  CallHistories& histories() { return histories_; }
+
+  // --- what is to be done
+  std::vector<Notice> take_notices();
+  std::vector<Outgoing> take_outgoing();  // over the connections to these ranks, if there are
+  int hub() const { return hub_; }
+  bool is_hub() const { return hub_ == rank_; }
+  bool is_enlisted() const { return is_enlisted_; }  // with the hub, or this rank is it
+  // Whether a connection to that lower rank is to be made: it is the hub, or may become it. All are called at once, so
+  // that the time in which nobody answers passes once.
+  // A hub calls the ranks that do not come.
+  bool wants(int rank) const {
+    if (is_over_ || log_.is_gone(rank)) return false;
+    if (is_hub()) return relay_->misses(rank);
+    return rank < rank_ && !doubts_.contains(rank) && (rank == hub_ || without_hub_since_);
+  }
+  const EventLog& log() const { return log_; }
+  bool is_settled() const { return unsettled_.empty(); }  // the hub has answered all that this rank has said
+  // Nothing more comes of this rank: its goodbye has been heard, or it was given up.
+  bool is_over() const { return is_over_; }
+
+ private:
+  void heard_from_hub(const ControlMessage& message);
+  void deliver(const Notice& notice);
+  void take_relayed();
+  void doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now);
+  void return_to(int rank, Clock::time_point now);
+  void follow(int rank, Clock::time_point now);
+  void choose_hub(Clock::time_point now);
+  void become_hub(Clock::time_point now);
+  void fence(int by, const std::string& why);
+  void settle(const Notice& notice);
+  void answer(const Probe& probe);
+
+  struct Doubt {
+    std::string why;
+    Evidence evidence;
+  };
+
+  const int rank_;
+  const std::vector<int> hosts_;
+  const Pace pace_;
+  EventLog log_;
+  int hub_ = 0;
+  bool is_enlisted_ = true;
+  bool is_over_ = false;
+  Clock::time_point heard_, last_tick_;
+  std::map<int, Doubt> doubts_;  // ranks before the hub that did not answer as one
+  std::optional<Clock::time_point> without_hub_since_;
+  std::optional<Relay> relay_;  // while this rank is the hub
+  Farewells farewells_;         // what a hub handed on when it left
+  std::vector<ControlMessage> unsettled_;
+  std::vector<std::pair<int, ControlMessage>> held_;  // said to this rank as a hub, which it is not yet
+  CallHistories histories_;
+  std::vector<Notice> notices_;
+  std::vector<Outgoing> outgoing_;
+};
+
+}  // namespace tutti::internal

@@ -1,0 +1,73 @@
+// Which rank is the hub for this one, and how it becomes that itself.
+#include <algorithm>
+#include <utility>
+
+#include "control/seat.h"
+
+namespace tutti::internal {
+
+void Seat::connected(Clock::time_point now) {
+  heard_ = now;
+  is_enlisted_ = true;
+  for (const Notice& event : log_.behind(0)) outgoing_.push_back({hub_, event});
+  outgoing_.push_back({hub_, Enlistment{log_.size()}});
+  for (const ControlMessage& said : unsettled_) outgoing_.push_back({hub_, said});
+}
+
+void Seat::called(int rank) {
+  if (!is_hub() || rank < rank_) return;
+  const bool is_sure = std::ranges::all_of(doubts_, [&](const auto& doubt) {
+    const auto& [of, why] = doubt;
+    return why.evidence == Evidence::kernel ||
+           hosts_[static_cast<std::size_t>(of)] == hosts_[static_cast<std::size_t>(rank_)];
+  });
+  outgoing_.push_back({rank, Summons{is_sure}});
+}
+
+// A rank that was silent for too long speaks again, and no later hub has decided anything since.
+void Seat::return_to(int rank, Clock::time_point now) {
+  const auto doubt = doubts_.find(rank);
+  if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
+  if (is_hub() ? relay_->is_open() : !without_hub_since_) return;
+  relay_.reset();
+  doubts_.erase(doubt);
+  choose_hub(now);
+}
+
+// That rank knows that all before it are gone.
+void Seat::follow(int rank, Clock::time_point now) {
+  for (int lower = hub_; lower < rank; lower = log_.next_present(lower))
+    doubts_.emplace(lower, Doubt{died("as the next hub says"), Evidence::closing});
+  choose_hub(now);
+}
+
+void Seat::doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now) {
+  if (!without_hub_since_) without_hub_since_ = now;
+  doubts_.emplace(hub_, Doubt{why, evidence});
+  choose_hub(now);
+}
+
+// The lowest rank that is there and not doubted.
+void Seat::choose_hub(Clock::time_point now) {
+  if (is_over_) return;
+  int next = log_.next_present(-1);
+  while (next < rank_ && doubts_.contains(next)) next = log_.next_present(next);
+  if (next == hub_) return;
+  hub_ = next;
+  is_enlisted_ = false;
+  heard_ = now;
+  if (is_hub()) become_hub(now);
+}
+
+void Seat::become_hub(Clock::time_point now) {
+  is_enlisted_ = true;
+  relay_.emplace(rank_, hosts_, log_, std::exchange(farewells_, {}), pace_, now, false);
+  for (const auto& [rank, doubt] : doubts_) relay_->lose(rank, doubt.why, doubt.evidence, now);
+  for (const auto& [from, message] : std::exchange(held_, {})) relay_->received(from, message, now);
+  for (const ControlMessage& said : unsettled_)
+    if (!std::holds_alternative<Goodbye>(said)) relay_->received(rank_, said, now);
+  relay_->tick(now);
+  take_relayed();
+}
+
+}  // namespace tutti::internal

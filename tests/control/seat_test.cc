@@ -1,0 +1,227 @@
+#include "control/seat.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "control/simulated_job.h"
+
+namespace tutti::internal {
+namespace {
+
+using std::chrono::milliseconds;
+using Kind = Notice::Kind;
+
+const Pace kUsual{milliseconds(500), milliseconds(5'000)};
+
+Clock::time_point after(int ms) { return Clock::time_point() + milliseconds(ms); }
+
+TEST(Seat, AnswersPingsAndProbes) {
+  Seat member(1, {0, 1, 2}, kUsual, {});
+  auto history = std::make_shared<CallHistory>();
+  const auto enter = [&](std::uint32_t sequence) {
+    history->begins(sequence, Tag{{10 * sequence, 10 * sequence + 1}});
+    history->entered(sequence);
+  };
+  enter(6);
+  history->completed(6);
+  enter(7);
+  member.histories().publish(9, history);
+  member.received(0, Ping{}, after(1));
+  EXPECT_TRUE(std::holds_alternative<Ping>(member.take_outgoing().at(0).message));
+  const auto answer_to = [&](std::uint64_t communicator, std::uint32_t sequence) {
+    member.received(0, Probe{2, 1, communicator, communicator, sequence}, after(2));
+    const auto out = member.take_outgoing();
+    EXPECT_EQ(std::get<Answer>(out.at(0).message).to, 2);
+    return std::get<Answer>(out.at(0).message).notice;
+  };
+  EXPECT_TRUE(answer_to(9, 7).entered);
+  EXPECT_EQ(answer_to(9, 7).call, (Tag{{7ull << 32 | 70, 71}}));
+  EXPECT_EQ(answer_to(9, 7).last, (Tag{{6ull << 32 | 60, 61}}));
+  EXPECT_FALSE(answer_to(9, 8).entered);
+  EXPECT_EQ(answer_to(9, 8).sequence, 8u);
+  EXPECT_FALSE(answer_to(10, 7).entered);
+  for (std::uint32_t s = 8; s < 40; ++s) enter(s);
+  EXPECT_TRUE(answer_to(9, 7).entered);  // too long ago to say which
+  EXPECT_EQ(answer_to(9, 7).call, Tag{});
+  EXPECT_FALSE(answer_to(9, 7).has_left);
+  member.histories().unpublish(9);
+  EXPECT_TRUE(answer_to(9, 39).entered);
+  EXPECT_TRUE(answer_to(9, 39).has_left);
+  EXPECT_FALSE(answer_to(9, 40).entered);
+}
+
+TEST(Seat, RemembersTheCommunicatorsThatItHasLeftLately) {
+  Seat member(1, {0, 1, 2}, kUsual, {});
+  for (std::uint64_t communicator = 1; communicator <= 300; ++communicator) {
+    member.histories().publish(communicator, std::make_shared<CallHistory>());
+    member.histories().unpublish(communicator);
+  }
+  const auto has_left = [&](std::uint64_t communicator) {
+    member.received(0, Probe{2, 1, communicator, communicator, 1}, after(1));
+    return std::get<Answer>(member.take_outgoing().at(0).message).notice.has_left;
+  };
+  EXPECT_TRUE(has_left(300));
+  EXPECT_TRUE(has_left(200));
+  EXPECT_FALSE(has_left(1));
+}
+
+TEST(Seat, HasLeftTheLanesOfACommunicatorThatItHasLeft) {
+  Seat member(1, {0, 1, 2}, kUsual, {});
+  member.histories().publish(9, std::make_shared<CallHistory>());
+  member.histories().publish(91, std::make_shared<CallHistory>());
+  const auto has_left = [&](std::uint64_t lane) {
+    member.received(0, Probe{2, 1, lane, 9, 1}, after(1));
+    return std::get<Answer>(member.take_outgoing().at(0).message).notice.has_left;
+  };
+  EXPECT_FALSE(has_left(92));
+  member.histories().unpublish(9);
+  EXPECT_TRUE(has_left(92));   // it never made this one
+  EXPECT_FALSE(has_left(91));  // whose calls go on
+  member.histories().unpublish(91);
+  EXPECT_TRUE(has_left(91));
+}
+
+// --- several seats
+
+std::vector<int> one_host(int ranks) { return std::vector<int>(static_cast<std::size_t>(ranks), 0); }
+
+// All that run and were not given up have heard the same events in the same order.
+void expect_agreement(SimulatedJob& job) {
+  std::vector<std::string> first;
+  for (int rank = 0; rank < job.size(); ++rank) {
+    if (!job.runs(rank) || job.seat(rank).is_over()) continue;
+    std::vector<std::string> events;
+    for (const Notice& event : job.events(rank))
+      events.push_back(std::to_string(event.serial) + ":" + std::to_string(static_cast<int>(event.kind)) + " of " +
+                       std::to_string(event.peer) + ", " + std::to_string(event.communicator) + ", " + event.message);
+    if (first.empty()) first = events;
+    EXPECT_EQ(events, first) << "rank " << rank;
+  }
+}
+
+TEST(Seat, ADeathIsHeardWithin100Milliseconds) {
+  for (const bool child : {false, true})
+    for (const auto& hosts : {std::vector{0, 0, 0, 0}, std::vector{0, 1, 2, 3}, std::vector{0, 0, 1, 1}})
+      for (int victim = 0; victim < 4; ++victim) {
+        const bool is_near = std::ranges::count(hosts, hosts[static_cast<std::size_t>(victim)]) > 1;
+        if (child && !is_near) continue;                          // only silence tells of it
+        if (child && victim == 0 && hosts.back() != 0) continue;  // likewise, on the other host
+        SimulatedJob job(hosts, kUsual, 1);
+        job.run(milliseconds(1000));
+        job.kill(victim, child);
+        job.run(milliseconds(100));
+        for (int rank = 0; rank < 4; ++rank) {
+          if (rank == victim) continue;
+          EXPECT_TRUE(job.has_heard(rank, Kind::lost, victim)) << rank << " of " << victim << (child ? ", fork" : "");
+        }
+        expect_agreement(job);
+      }
+}
+
+TEST(Seat, ARankThatStandsStillIsGivenUpAndHearsSoWhenItWakes) {
+  for (int victim = 0; victim < 3; ++victim)
+    for (const auto& hosts : {std::vector{0, 0, 0}, std::vector{0, 1, 2}}) {
+      SimulatedJob job(hosts, kUsual, 2);
+      job.run(milliseconds(1000));
+      job.stop(victim);
+      job.run(milliseconds(4500));
+      for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(job.heard(rank).empty());
+      job.run(milliseconds(2500));
+      for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(job.has_heard(rank, Kind::lost, victim), rank != victim) << rank << " of " << victim;
+      }
+      job.run(milliseconds(13'000));
+      job.go_on(victim);
+      job.run(milliseconds(1000));
+      ASSERT_EQ(job.heard(victim).size(), 1u) << victim;
+      EXPECT_EQ(job.heard(victim)[0].kind, Kind::expelled);
+      EXPECT_TRUE(job.seat(victim).is_over());
+      expect_agreement(job);
+    }
+}
+
+// Rank 0 leaves, rank 1 too; what the others say is heard by all that are left.
+TEST(Seat, TheNextRankIsTheHubWhenTheHubLeaves) {
+  SimulatedJob job(one_host(5), kUsual, 3);
+  job.run(milliseconds(100));
+  job.leave(0);
+  job.poison(3, 7, "said while the hub was leaving");
+  job.run(milliseconds(50));
+  EXPECT_TRUE(job.seat(0).is_over());
+  job.leave(1);
+  job.run(milliseconds(50));
+  EXPECT_TRUE(job.seat(1).is_over());
+  job.poison(4, 8, "why");
+  job.run(milliseconds(50));
+  for (int rank = 2; rank < 5; ++rank) {
+    EXPECT_TRUE(job.has_heard(rank, Kind::left, 0) && job.has_heard(rank, Kind::left, 1));
+    EXPECT_TRUE(job.has_heard(rank, Kind::poisoned, 3) && job.has_heard(rank, Kind::poisoned, 4));
+    EXPECT_FALSE(std::ranges::any_of(job.heard(rank), [](const Notice& n) { return n.kind == Kind::lost; }));
+  }
+  expect_agreement(job);
+  job.kill(3);
+  job.run(milliseconds(100));
+  EXPECT_TRUE(job.has_heard(2, Kind::lost, 3) && job.has_heard(4, Kind::lost, 3));
+}
+
+TEST(Seat, TheSideWithTheMajorityGoesOn) {
+  SimulatedJob job({0, 0, 1, 1, 1}, kUsual, 4);
+  job.run(milliseconds(1000));
+  job.cut(0, 1);
+  job.run(milliseconds(9000));
+  for (int rank = 0; rank < 5; ++rank)
+    for (int other = 0; other < 5; ++other) {
+      const bool apart = (rank < 2) != (other < 2);
+      EXPECT_EQ(job.has_heard(rank, Kind::lost, other), apart) << rank << " of " << other;
+    }
+  for (const Notice& event : job.events(0)) EXPECT_EQ(event.code, ErrorCode::partitioned);
+  for (const Notice& event : job.events(4)) EXPECT_EQ(event.code, ErrorCode::peer_lost);
+}
+
+// Any faults at any time: whoever is left agrees, hears the verdict on all that it has said, and never hangs.
+TEST(Seat, WhateverHappensTheRanksThatAreLeftAgree) {
+  for (unsigned seed = 0; seed < 250; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 3 + static_cast<int>(random() % 6);
+    const bool near = random() % 2 == 0;
+    std::vector<int> hosts = one_host(ranks);
+    for (int rank = 0; !near && rank < ranks; ++rank) hosts[static_cast<std::size_t>(rank)] = rank / 2;
+    SimulatedJob job(hosts, kUsual, seed);
+    job.run(milliseconds(random() % 1500));
+    std::vector<int> stopped;
+    const int faults = 1 + static_cast<int>(random() % 4);
+    for (int fault = 0; fault < faults; ++fault) {
+      const int rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
+      if (!job.runs(rank)) continue;
+      switch (random() % 5) {
+        case 0: job.kill(rank, near && random() % 2 == 0); break;
+        case 1:
+          job.stop(rank);
+          stopped.push_back(rank);
+          break;
+        case 2: job.leave(rank); break;
+        default: job.poison(rank, random() % 3, "as rank " + std::to_string(rank) + " says");
+      }
+      job.run(milliseconds(random() % 3 == 0 ? random() % 7000 : random() % 10));
+    }
+    job.run(milliseconds(25'000));
+    for (const int rank : stopped) job.go_on(rank);
+    job.run(milliseconds(10'000));
+    expect_agreement(job);
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (!job.runs(rank) || job.seat(rank).is_over()) continue;
+      EXPECT_TRUE(job.seat(rank).is_settled()) << "rank " << rank;
+      for (int other = 0; other < ranks; ++other) {
+        const bool is_there = job.runs(other) && !job.seat(other).is_over();
+        EXPECT_EQ(job.seat(rank).log().is_gone(other), !is_there) << "rank " << rank << " of " << other;
+      }
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::internal
