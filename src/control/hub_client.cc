@@ -90,7 +90,6 @@ void HubClient::attempt_failed(Handshake::Failure failure, const std::string& wh
 }
 
 void HubClient::introduce() {
-  introduced_ = true;
   deadline_.expires_at(meeting_.deadline + kGrace);
   deadline_.async_wait([this](error_code ec) {
     if (!ec) overdue();
@@ -99,7 +98,8 @@ void HubClient::introduce() {
   link_->on_closed = [this](const std::string& why) { closed(why); };
   link_->carry_messages(FrameReader::kFromHub);
   try {
-    link_->send(user_.introduce(link_->own_end()));
+    if (!introduction_) introduction_ = user_.introduce(link_->own_end());
+    link_->send(*introduction_);
   } catch (const Error& error) {
     const Error told = join_error(error.code, settings_.rank, -1, error.what());
     link_->send(Refusal{error.code, settings_.rank, told.what()});
@@ -110,6 +110,11 @@ void HubClient::introduce() {
 void HubClient::received(const ControlMessage& message) {
   if (joined_) return user_.received(message);
   joiner_.received(message);
+  if (const std::string why = joiner_.try_again(); !why.empty()) {
+    joiner_ = Joiner(settings_.rank, settings_.size);
+    link_->close();
+    return attempt_failed(Handshake::Failure::none, why);
+  }
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
   joined_ = true;
@@ -131,7 +136,7 @@ void HubClient::closed(const std::string& why) {
 
 void HubClient::overdue() {
   if (joined_ || over_) return;
-  if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
+  if (is_introduced()) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
     return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
                            "rank " + std::to_string(settings_.rank) + outside(settings_.size) +
@@ -155,7 +160,7 @@ void HubClient::send(const ControlMessage& message) {
 }
 
 void HubClient::tick(Clock::time_point now) {
-  if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
+  if (is_introduced() || over_ || now - meeting_.started < warn_after_) return;
   warn_after_ *= 2;
   log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
             (last_error_.empty() ? "no answer" : last_error_) + "), trying for " + in_seconds(settings_.join_timeout) +
@@ -166,7 +171,7 @@ void HubClient::leave(std::function<void()> done) {
   over_ = true;
   deadline_.cancel();
   pause_.cancel();
-  if (!link_ || !link_->is_open() || !introduced_) return done();
+  if (!is_introduced()) return done();
   // The hub closes the connection when it has answered all that this rank has said.
   if (!joined_) link_->on_message = nullptr;
   link_->on_closed = [this, done](const std::string& why) {
