@@ -151,6 +151,14 @@ TEST(Course, LaunchersThatWereStartedDifferentlyAreTold) {
     EXPECT_THAT(order, HasSubstr("node 2 was started with `alike`, node 0 with `--max-restarts 1`"));
 }
 
+TEST(Course, WhoIsWaitedForIsToldToThoseThatHaveCome) {
+  Course course(4, 1, "alike");
+  come(course, 2);
+  course.warn("5 s");
+  EXPECT_THAT(orders_of(course), ElementsAre("0: waiting for the launcher of node 1, 3 since 5 s",
+                                             "2: waiting for the launcher of node 1, 3 since 5 s"));
+}
+
 TEST(Course, LaunchersThatDoNotComeAreNamed) {
   Course course(4, 1, "alike");
   come(course, 2);

@@ -184,6 +184,18 @@ TEST_F(Restarts, ALauncherThatDoesNotComeIsNamed) {
   EXPECT_THAT(err(1), HasSubstr("within 0.5 s (Connection refused)"));
 }
 
+TEST_F(Restarts, ALauncherThatWaitsSaysForWhom) {
+  const std::string variables = "TUTTI_SECRET=s3cret TUTTI_CONNECT_TIMEOUT=0.5";
+  const pid_t other = begin(1, "--max-restarts 1 true", variables);
+  EXPECT_TRUE(says(1, "waiting for the launcher of node 0 at 127.0.0.1:")) << err(1);
+  kill(other, SIGTERM);
+  EXPECT_EQ(wait_for(other), 1);
+  const pid_t zero = begin(0, "--max-restarts 1 true", variables);
+  EXPECT_TRUE(says(0, "waiting for the launcher of node 1 since 1 s")) << err(0);
+  EXPECT_EQ(wait_for(begin(1, "--max-restarts 1 true", variables)), 0);
+  EXPECT_EQ(wait_for(zero), 0);
+}
+
 TEST_F(Restarts, ALauncherWithAnotherSecretIsRefusedAndDoesNoHarm) {
   const pid_t zero = begin(0, "--max-restarts 1 true");
   EXPECT_EQ(wait_for(begin(1, "--max-restarts 1 true", "TUTTI_SECRET=guessed")), 1);

@@ -43,7 +43,13 @@ std::optional<int> Attempt::run() {
   return std::nullopt;
 }
 
-void Attempt::start_all() {
+void Attempt::start_all(int number) {
+  number_ = number;
+  if (interrupted_) {  // the order has crossed what was said of that
+    guardian_.nodes.say({NodeMessage::Kind::ended, number_, 1, ""});
+    return;
+  }
+  if (number_ > 0) output_.say(fmt::format("starting all ranks again ({} of {})", number_, job_.max_restarts));
   stage_ = Stage::running;
   for (int index = 0; index < job_.ranks; ++index) {
     status_ = ranks_.start(index, number_);
@@ -94,17 +100,15 @@ void Attempt::hear_nodes() {
     const auto order = guardian_.nodes.next();
     if (!order) return;
     switch (order->kind) {
-      case NodeMessage::Kind::start:
-        number_ = order->attempt;
-        if (number_ > 0) output_.say(fmt::format("starting all ranks again ({} of {})", number_, job_.max_restarts));
-        start_all();
-        break;
+      case NodeMessage::Kind::start: start_all(order->attempt); break;
       case NodeMessage::Kind::end:
-        if (stage_ == Stage::running) output_.say(order->words + "; stopping the ranks");
+        if (stage_ != Stage::running || order->attempt != number_) break;
+        output_.say(order->words + "; stopping the ranks");
         status_ = 1;
         stop_within(kGrace);
         break;
-      default: job_is_over(*order);
+      case NodeMessage::Kind::over: job_is_over(*order); break;
+      default: output_.say(order->words);
     }
   }
 }

@@ -24,7 +24,7 @@ class Attempt {
   enum class Stage { waiting, running, grace, terminating, killing, lingering, clearing, reading, over };
   using Clock = std::chrono::steady_clock;
 
-  void start_all();
+  void start_all(int number);
   void watch();
   void hear_launcher();
   void hear_nodes();

@@ -63,16 +63,18 @@ void Course::lost(int node, const std::string& why) {
   give_up(node, words, "the job has failed: " + words);
 }
 
+void Course::warn(const std::string& waited) {
+  for (int node = 0; node < nodes(); ++node)
+    if (nodes_[static_cast<std::size_t>(node)].present)
+      tell(node, Kind::ping, fmt::format("waiting for the launcher of node {} since {}", missing(), waited));
+}
+
 void Course::overdue(const std::string& waited) {
   if (!gathering_) return;
-  std::string missing;
-  for (int node = 0; node < nodes(); ++node)
-    if (!nodes_[static_cast<std::size_t>(node)].present)
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", node);
   const std::string why = fmt::format(
       "the launcher of node {} did not come within {}: was `tutti run` started there, with the same --master-addr, "
       "--master-port and --max-restarts, and the same secret? (TUTTI_JOIN_TIMEOUT)",
-      missing, waited);
+      missing(), waited);
   give_up(-1, why, why);
 }
 
@@ -124,6 +126,13 @@ void Course::dismiss() {
     there.told = true;
     tell(node, Kind::over, *last_words_);
   }
+}
+
+std::string Course::missing() const {
+  std::string text;
+  for (int node = 0; node < nodes(); ++node)
+    if (!nodes_[static_cast<std::size_t>(node)].present) text += fmt::format("{}{}", text.empty() ? "" : ", ", node);
+  return text;
 }
 
 bool Course::all_have_come() const { return std::ranges::all_of(nodes_, &Node::present); }

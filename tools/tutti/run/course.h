@@ -22,7 +22,8 @@ class Course {
 
   void received(int node, const NodeMessage& message);
   void lost(int node, const std::string& why);
-  void overdue(const std::string& waited);  // the time to gather has passed: "60 s"
+  void warn(const std::string& waited);     // "5 s" of gathering have passed: who is missing is told to those that came
+  void overdue(const std::string& waited);  // "60 s", all the time that there is for it
 
   struct Outgoing {
     int node;
@@ -49,6 +50,7 @@ class Course {
   void conclude();
   void dismiss();
   bool all_have_come() const;
+  std::string missing() const;  // "1", "1, 3": nodes
   void tell(int node, NodeMessage::Kind kind, const std::string& words);
 
   std::vector<Node> nodes_;

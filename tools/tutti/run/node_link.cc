@@ -41,7 +41,7 @@ void NodeLink::send(const NodeMessage& message) {
 
 std::optional<NodeMessage> NodeLink::next() {
   while (auto message = frames_.next())
-    if (message->kind != NodeMessage::Kind::ping) return message;
+    if (message->kind != NodeMessage::Kind::ping || !message->words.empty()) return message;
   if (frames_.broken()) close("it sent what is no message of a launcher");
   return std::nullopt;
 }

@@ -26,7 +26,7 @@ class NodeLink {
   void serve(short events);
 
   void send(const NodeMessage& message);  // once the hands are shaken
-  std::optional<NodeMessage> next();      // of what has come; pings are left out
+  std::optional<NodeMessage> next();      // of what has come; pings without words are left out
   void finish();                          // nothing follows what was sent: the other end closes
   void close(const std::string& why);
 

@@ -21,7 +21,10 @@ constexpr std::chrono::seconds kForAnswer{2};            // of node 0, where the
 }  // namespace
 
 NodeMember::NodeMember(const Settings& settings, Meeting meeting, std::string options)
-    : settings_(settings), meeting_(std::move(meeting)), options_(std::move(options)) {}
+    : settings_(settings),
+      meeting_(std::move(meeting)),
+      options_(std::move(options)),
+      warn_after_(settings.connect_timeout) {}
 
 void NodeMember::await(std::vector<pollfd>& fds, int& timeout_ms) {
   const auto now = Clock::now();
@@ -106,19 +109,31 @@ void NodeMember::tick() {
   if (over_ || now < next_tick_) return;
   const bool was_stopped = now - next_tick_ > kWasStopped;
   next_tick_ = now + kTick;
-  if (!arrived_) {
-    if (now < meeting_.deadline) return;
-    return end(fmt::format(
-        "the launcher of node 0 could not be reached at {} within {} ({}): is `tutti run` running there, with the same "
-        "--master-port and --max-restarts? Does a firewall let this port through? (TUTTI_JOIN_TIMEOUT)",
-        meeting_.text(), internal::in_seconds(settings_.join_timeout),
-        last_error_.empty() ? "no answer" : last_error_));
-  }
+  if (!arrived_) return wait_on();
   const auto silence = silence_of(settings_);
   if (was_stopped) link_->count_silence_from(now);
   link_->send({});
   if (now - link_->heard() < silence) return;
   end(fmt::format("the job has failed: node 0 is lost ({})", silent_for(silence)));
+}
+
+// Node 0 has not been reached yet.
+void NodeMember::wait_on() {
+  const std::string why = last_error_.empty() ? "no answer" : last_error_;
+  const auto now = Clock::now();
+  if (now >= meeting_.deadline) {
+    end(fmt::format(
+        "the launcher of node 0 could not be reached at {} within {} ({}): is `tutti run` running there, with the same "
+        "--master-port and --max-restarts? Does a firewall let this port through? (TUTTI_JOIN_TIMEOUT)",
+        meeting_.text(), internal::in_seconds(settings_.join_timeout), why));
+    return;
+  }
+  const auto waited = now - meeting_.started;
+  if (waited < warn_after_) return;
+  warn_after_ *= 2;
+  orders_.push_back({Kind::ping, 0, 0,
+                     fmt::format("waiting for the launcher of node 0 at {} since {} ({})", meeting_.text(),
+                                 whole_seconds(waited), why)});
 }
 
 void NodeMember::say(const NodeMessage& message) {

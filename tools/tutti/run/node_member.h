@@ -30,6 +30,7 @@ class NodeMember final : public Nodes {
   void refused();
   void hear();
   void tick();
+  void wait_on();
   void end(const std::string& words);
 
   Settings settings_;
@@ -45,6 +46,7 @@ class NodeMember final : public Nodes {
   Clock::time_point answer_by_ = Clock::time_point::max();
   bool over_ = false;
   std::deque<NodeMessage> orders_;
+  Clock::duration warn_after_;
 };
 
 }  // namespace tutti::internal::tools

@@ -21,6 +21,10 @@ inline std::string silent_for(std::chrono::milliseconds silence) {
   return "its launcher was silent for " + internal::in_seconds(silence);
 }
 
+inline std::string whole_seconds(std::chrono::steady_clock::duration time) {
+  return internal::in_seconds(std::chrono::duration_cast<std::chrono::seconds>(time));
+}
+
 // Waiting ends at `then`, at the latest. timeout_ms: poll()'s, -1 for without end.
 inline void shorten(int& timeout_ms, std::chrono::steady_clock::time_point now,
                     std::chrono::steady_clock::time_point then) {

@@ -26,7 +26,8 @@ NodeZero::NodeZero(Course course, const Settings& settings, Meeting meeting)
     : course_(std::move(course)),
       settings_(settings),
       meeting_(std::move(meeting)),
-      links_(static_cast<std::size_t>(course_.nodes())) {
+      links_(static_cast<std::size_t>(course_.nodes())),
+      warn_after_(settings.connect_timeout) {
   give_orders();
 }
 
@@ -137,7 +138,12 @@ void NodeZero::tick() {
     if (now - link->heard() >= silence) link->close(silent_for(silence));
   }
   hear_nodes();
-  if (course_.is_gathering() && now >= meeting_.deadline) course_.overdue(internal::in_seconds(settings_.join_timeout));
+  if (!course_.is_gathering()) return;
+  if (now >= meeting_.deadline) return course_.overdue(internal::in_seconds(settings_.join_timeout));
+  if (const auto waited = now - meeting_.started; waited >= warn_after_) {
+    course_.warn(whole_seconds(waited));
+    warn_after_ *= 2;
+  }
 }
 
 void NodeZero::give_orders() {

@@ -50,6 +50,7 @@ class NodeZero final : public Nodes {
   std::vector<Link> links_;  // by node; none: of node 0, and of those that have not come or are lost
   std::deque<NodeMessage> own_;
   Clock::time_point next_tick_ = Clock::now();
+  Clock::duration warn_after_;
   Clock::time_point accept_again_{};               // where no descriptor was left
   std::optional<Clock::time_point> linger_until_;  // since node 0 itself was told that the job is over
 };

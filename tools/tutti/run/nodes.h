@@ -28,7 +28,8 @@ class Nodes {
 
   // failed, ended or stop, of this host.
   virtual void say(const NodeMessage& message) = 0;
-  // start, end or over, for this host. Nothing follows `over`, which also comes when the others are out of reach.
+  // start, end or over, for this host, or a ping with words for the user. Nothing follows `over`, which also comes when
+  // the others are out of reach.
   virtual std::optional<NodeMessage> next() = 0;
 };
 
