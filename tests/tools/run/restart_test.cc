@@ -46,6 +46,7 @@ class Restarts : public testing::Test {
 
   std::string out(int node) const { return content(file("out", node)); }
   std::string err(int node) const { return content(file("err", node)); }
+  int port() const { return port_; }
   std::string flag() const { return folder_ + "/flag"; }
 
   // Waits until `words` have come.
@@ -219,6 +220,15 @@ TEST_F(Restarts, LaunchersOfOneHostNeedNoSecret) {
   const pid_t zero = begin(0, words, none), other = begin(1, words, none);
   EXPECT_EQ(wait_for(zero), 0) << err(0);
   EXPECT_EQ(wait_for(other), 0) << err(1);
+}
+
+TEST_F(Restarts, APortThatIsTakenIsNamed) {
+  const Socket taken = listen_at(*Endpoint::parse("127.0.0.1", static_cast<std::uint16_t>(port() + 1)));
+  EXPECT_EQ(wait_for(begin(0, "--max-restarts 1 true")), 1);
+  EXPECT_THAT(err(0),
+              HasSubstr("the launchers, which meet at the port after that of the ranks, cannot: cannot listen at "
+                        "127.0.0.1:" +
+                        std::to_string(port() + 1)));
 }
 
 TEST_F(Restarts, WithoutThemLaunchersDoNotMeet) {

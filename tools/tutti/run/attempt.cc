@@ -118,9 +118,9 @@ void Attempt::job_is_over(const NodeMessage& order) {
   if (!order.words.empty()) output_.say(order.words);
   job_status_ = order.status;
   killed_ = killed_ || order.status != 0;
-  if (stage_ != Stage::waiting) return stop_within(kGrace);
-  enter(Stage::reading, Clock::duration::max());
-  await_reader();
+  if (stage_ == Stage::waiting) enter(Stage::reading, Clock::duration::max());
+  stop_within(kGrace);
+  move_on();
 }
 
 // A terminal's signals reach the guardian itself as well; so does what is sent to the whole group. Those that are sent

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "control/env.h"
 #include "control/join_job.h"
 #include "run/node_member.h"
 #include "run/node_zero.h"
+#include "tutti/error.h"
 
 namespace tutti::internal::tools {
 namespace {
@@ -29,12 +31,19 @@ Settings settings_of(const Job& job) {
   return settings;
 }
 
+Meeting meeting_of(const Settings& settings) try {
+  return internal::meet_at_master(settings);
+} catch (const Error& error) {  // whose words are for ranks
+  throw Error(error.code,
+              std::string("the launchers, which meet at the port after that of the ranks, cannot: ") + error.what());
+}
+
 }  // namespace
 
 std::unique_ptr<Nodes> meet_nodes(const Job& job) {
   if (!has_other_nodes(job)) return std::make_unique<NodeZero>(Course(1, job.max_restarts, ""));
   const Settings settings = settings_of(job);
-  Meeting meeting = internal::meet_at_master(settings);
+  Meeting meeting = meeting_of(settings);
   const std::string options =
       fmt::format("--nnodes {} --nproc-per-node {} --max-restarts {}", job.nodes, job.ranks, job.max_restarts);
   if (job.node_rank > 0) return std::make_unique<NodeMember>(settings, std::move(meeting), options);
