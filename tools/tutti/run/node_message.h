@@ -15,7 +15,7 @@ namespace tutti::internal::tools {
 
 struct NodeMessage {
   enum class Kind : std::uint8_t {
-    ping,  // both ways, every second. words: for the user, or nothing
+    ping,  // both ways, at least every second. words: for the user, or nothing
     // launcher -> node 0
     arrival,  // first. words: the options that all launchers must have alike
     failed,   // a rank of this attempt. words: which, and how

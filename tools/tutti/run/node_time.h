@@ -13,8 +13,14 @@
 
 namespace tutti::internal::tools {
 
-inline constexpr std::chrono::seconds kTick{1};        // between two pings
-inline constexpr std::chrono::seconds kWasStopped{2};  // so late is only who was stopped itself: it blames nobody
+// Between two pings: several fit into the silence.
+inline std::chrono::milliseconds tick_of(const Settings& settings) {
+  return std::min(std::chrono::milliseconds(1000), settings.connect_timeout / 2);
+}
+// Whether a tick is so late that this launcher was stopped itself: then it blames nobody.
+inline bool was_stopped(const Settings& settings, std::chrono::steady_clock::duration late) {
+  return late > settings.connect_timeout;
+}
 
 inline std::chrono::milliseconds silence_of(const Settings& settings) { return 3 * settings.connect_timeout; }
 inline std::string silent_for(std::chrono::milliseconds silence) {
