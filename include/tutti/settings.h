@@ -27,6 +27,8 @@ struct Settings {
   int size = -1;                  ///< how many ranks the job has; the same on every rank
   std::string master_address;     ///< host name or address of rank 0; empty: the ranks meet on this host only
   std::uint16_t master_port = 0;  ///< where rank 0 waits
+  /// How often the job was started again before; the same on every rank. Ranks of different attempts do not meet.
+  int attempt = 0;
   /// @}
 
   /// The job's secret: who holds it may join. Empty: only processes of the same user on the same host may join. With a

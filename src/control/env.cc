@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <system_error>
 
@@ -260,6 +261,8 @@ Settings settings_from(const Lookup& lookup) {
   const Environment env(lookup);
   Settings settings;
   read_launcher(env, settings);
+  if (env.has("TUTTI_ATTEMPT"))
+    settings.attempt = env.integer("TUTTI_ATTEMPT", 0, std::numeric_limits<int>::max(), "a whole number, from 0");
   if (env.has("TUTTI_MASTER")) read_master(env, settings);
   if (settings.size > 1) settings.secret = read_secret(env);
   env.seconds("TUTTI_TIMEOUT", settings.timeout);
@@ -283,7 +286,8 @@ Settings tuning_from(const Lookup& lookup) {
   Settings settings = settings_from([&lookup](const char* name) -> const char* {
     const std::string_view which(name);
     const bool tunes = which.starts_with("TUTTI") && which != "TUTTI_RANK" && which != "TUTTI_SIZE" &&
-                       which != "TUTTI_MASTER" && which != "TUTTI_SECRET" && which != "TUTTI_SECRET_FILE";
+                       which != "TUTTI_ATTEMPT" && which != "TUTTI_MASTER" && which != "TUTTI_SECRET" &&
+                       which != "TUTTI_SECRET_FILE";
     return tunes ? lookup(name) : nullptr;
   });
   settings.rank = settings.size = -1;

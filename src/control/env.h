@@ -4,6 +4,7 @@
 // Ours (each overrides what a launcher says):
 //
 //   TUTTI_RANK, TUTTI_SIZE   who this process is; set by `tutti run`
+//   TUTTI_ATTEMPT            how often the job was started again before (0); set by `tutti run`
 //   TUTTI_MASTER             host:port where the ranks meet, rank 0 listening; ":port" is this host alone
 //   TUTTI_SECRET             only who knows it may join; else
 //   TUTTI_SECRET_FILE        a file that holds it, mode 0600 or stricter; else ~/.config/tutti/secret, likewise

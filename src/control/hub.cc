@@ -57,6 +57,9 @@ void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& m
     refuse_all({refusal->code, rank, refusal->message}, kHubLingers);
   } else if (!introduction || introduction->member.rank != rank) {
     link->close();
+  } else if (const auto other = join_ ? join_->other_attempt(*introduction) : std::nullopt) {
+    link->send(*other);
+    link->finish(kHubLingers);
   } else if (refusal_) {
     refuse(link, *refusal_);
     if (all_told()) fail_after(milliseconds(0));

@@ -90,7 +90,6 @@ void HubClient::attempt_failed(Handshake::Failure failure, const std::string& wh
 }
 
 void HubClient::introduce() {
-  introduced_ = true;
   deadline_.expires_at(meeting_.deadline + kGrace);
   deadline_.async_wait([this](error_code ec) {
     if (!ec) overdue();
@@ -99,7 +98,8 @@ void HubClient::introduce() {
   link_->on_closed = [this](const std::string& why) { closed(why); };
   link_->carry_messages(FrameReader::kFromHub);
   try {
-    link_->send(user_.introduce(link_->own_end()));
+    if (!introduction_) introduction_ = user_.introduce(link_->own_end());
+    link_->send(*introduction_);
   } catch (const Error& error) {
     const Error told = join_error(error.code, settings_.rank, -1, error.what());
     link_->send(Refusal{error.code, settings_.rank, told.what()});
@@ -109,6 +109,11 @@ void HubClient::introduce() {
 
 void HubClient::received(const ControlMessage& message) {
   joiner_.received(message);
+  if (const std::string why = joiner_.try_again(); !why.empty()) {
+    joiner_ = Joiner(settings_.rank, settings_.size);
+    link_->close();
+    return attempt_failed(Handshake::Failure::none, why);
+  }
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
   joined_ = true;
@@ -129,7 +134,7 @@ void HubClient::closed(const std::string& why) {
 
 void HubClient::overdue() {
   if (joined_ || over_) return;
-  if (introduced_) return fail(joiner_.overdue(settings_.join_timeout));
+  if (is_introduced()) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
     return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
                            "rank " + std::to_string(settings_.rank) + outside(settings_.size) +
@@ -151,7 +156,7 @@ void HubClient::fail(const Error& error) {
 std::vector<std::shared_ptr<Link>> HubClient::take_links() { return {std::exchange(link_, nullptr)}; }
 
 void HubClient::tick(Clock::time_point now) {
-  if (introduced_ || over_ || now - meeting_.started < warn_after_) return;
+  if (is_introduced() || over_ || now - meeting_.started < warn_after_) return;
   warn_after_ *= 2;
   log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
             (last_error_.empty() ? "no answer" : last_error_) + "), trying for " + in_seconds(settings_.join_timeout) +
@@ -162,7 +167,7 @@ void HubClient::leave(std::function<void()> done) {
   over_ = true;
   deadline_.cancel();
   pause_.cancel();
-  if (!link_ || !link_->is_open() || !introduced_) return done();
+  if (!is_introduced()) return done();
   link_->on_message = nullptr;
   link_->on_closed = [done](const std::string&) { done(); };
   link_->send(Goodbye{});

@@ -78,6 +78,17 @@ std::optional<Refusal> JoinHub::admit(const Introduction& introduction) {
   return std::nullopt;
 }
 
+std::optional<Refusal> JoinHub::other_attempt(const Introduction& theirs) const {
+  const int rank = theirs.member.rank;
+  if (theirs.attempt == own_.attempt) return std::nullopt;
+  const std::string both = rank_name(rank) + " (process " + std::to_string(theirs.member.pid) + ") is of attempt " +
+                           std::to_string(theirs.attempt) + " of the job, rank 0 of attempt " +
+                           std::to_string(own_.attempt);
+  if (theirs.attempt > own_.attempt)
+    return Refusal{ErrorCode::unreachable, rank, both + ", which has not ended yet", true};
+  return Refusal{ErrorCode::refused, rank, both + ": the job was started again without it"};
+}
+
 Refusal JoinHub::gone(int rank, const std::string& why) const {
   const std::string still = complete() ? "" : " while " + missing() + " had not come yet";
   return {ErrorCode::peer_lost, rank, rank_name(rank) + " was lost while joining (" + why + ")" + still};
@@ -120,7 +131,10 @@ void Joiner::received(const ControlMessage& message) {
     if (!is_well_formed(*table, size_)) return fail(ErrorCode::refused, 0, "rank 0 sent a table that makes no sense");
     if (!error_) table_ = *table;
   } else if (const auto* refusal = std::get_if<Refusal>(&message)) {
-    fail(refusal->code, refusal->rank, refusal->message);
+    if (refusal->try_again)
+      try_again_ = refusal->message;
+    else
+      fail(refusal->code, refusal->rank, refusal->message);
   } else if (const auto* waiting = std::get_if<Waiting>(&message)) {
     missing_ = waiting->missing;
   }

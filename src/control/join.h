@@ -21,6 +21,10 @@ class JoinHub {
   // Takes one more rank in. A refusal ends the whole join: tell it to everyone.
   std::optional<Refusal> admit(const Introduction& introduction);
 
+  // A rank of another attempt of this job is told this, and it alone: it does the join no harm. A rank of a later one
+  // is to try again.
+  std::optional<Refusal> other_attempt(const Introduction& introduction) const;
+
   // A rank that had been admitted is gone (why: "connection reset by peer") before the table was sent.
   Refusal gone(int rank, const std::string& why) const;
 
@@ -47,6 +51,8 @@ class Joiner {
 
   const std::optional<Table>& table() const { return table_; }
   const std::optional<Error>& error() const { return error_; }
+  // Not empty: this hub is of an earlier attempt; why. Connect again, with another Joiner.
+  const std::string& try_again() const { return try_again_; }
   Error overdue(std::chrono::milliseconds waited) const;
 
  private:
@@ -54,7 +60,7 @@ class Joiner {
 
   int rank_;
   int size_;
-  std::string missing_;
+  std::string missing_, try_again_;
   std::optional<Table> table_;
   std::optional<Error> error_;
 };

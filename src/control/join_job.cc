@@ -70,41 +70,6 @@ void listen_at_places(Meeting& meeting) {
   meeting.places = listening;
 }
 
-void meet_at_master(const Settings& settings, Meeting& meeting) {
-  if (settings.master_port == 0)
-    throw Error(
-        ErrorCode::invalid_argument,
-        "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
-        "set TUTTI_MASTER=host:port");
-  const std::string host = without_brackets(settings.master_address);
-  meeting.secret = settings.secret;
-  if (!host.empty()) meeting.places = resolve(host, settings.master_port);
-  if (host.empty()) {
-    meeting.places = {local_place(settings)};
-  } else if (settings.secret.empty()) {
-    if (std::none_of(meeting.places.begin(), meeting.places.end(), &is_of_this_host))
-      throw Error(ErrorCode::refused,
-                  "the ranks meet at " + meeting.text() +
-                      ", on another host, but there is no secret to let them in by: set the same TUTTI_SECRET or "
-                      "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
-    meeting.places = {local_place(settings)};
-  } else if (std::none_of(meeting.places.begin(), meeting.places.end(),
-                          [](const Endpoint& place) { return !place.is_loopback() || has_route_to(place); })) {
-    throw Error(ErrorCode::system, "the ranks meet at " + meeting.text() +
-                                       ", which this host's loopback interface does not reach: is it up (`ip link set "
-                                       "lo up`)? Ranks of one host can meet without it (TUTTI_MASTER=:" +
-                                       std::to_string(settings.master_port) + ")");
-  } else if (settings.rank == 0 && !settings.interface.empty()) {
-    const Endpoint here = find_interface(settings.interface, meeting.places.front().family());
-    if (const auto told = Endpoint::parse(host, settings.master_port); told && told->address() != here.address())
-      throw Error(ErrorCode::invalid_argument, "rank 0 is to listen at " + here.address() +
-                                                   " (TUTTI_INTERFACE), but the ranks are told to meet at " +
-                                                   told->address() + ": nobody could reach it");
-    meeting.places = {here.with_port(settings.master_port)};
-  }
-  if (settings.rank == 0) listen_at_places(meeting);
-}
-
 // --- meeting where it was agreed before
 
 void meet_at(Appointment appointment, Meeting& meeting) {
@@ -220,6 +185,45 @@ class Meeter {
 
 }  // namespace
 
+Meeting meet_at_master(const Settings& settings) {
+  Meeting meeting;
+  meeting.started = Clock::now();
+  meeting.deadline = meeting.started + settings.join_timeout;
+  if (settings.master_port == 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "the port where the ranks meet is not set: start the program with `tutti run`, torchrun, mpirun or srun, or "
+        "set TUTTI_MASTER=host:port");
+  const std::string host = without_brackets(settings.master_address);
+  meeting.secret = settings.secret;
+  if (!host.empty()) meeting.places = resolve(host, settings.master_port);
+  if (host.empty()) {
+    meeting.places = {local_place(settings)};
+  } else if (settings.secret.empty()) {
+    if (std::none_of(meeting.places.begin(), meeting.places.end(), &is_of_this_host))
+      throw Error(ErrorCode::refused,
+                  "the ranks meet at " + meeting.text() +
+                      ", on another host, but there is no secret to let them in by: set the same TUTTI_SECRET or "
+                      "TUTTI_SECRET_FILE on every rank, or put ~/.config/tutti/secret (mode 0600) on every host");
+    meeting.places = {local_place(settings)};
+  } else if (std::none_of(meeting.places.begin(), meeting.places.end(),
+                          [](const Endpoint& place) { return !place.is_loopback() || has_route_to(place); })) {
+    throw Error(ErrorCode::system, "the ranks meet at " + meeting.text() +
+                                       ", which this host's loopback interface does not reach: is it up (`ip link set "
+                                       "lo up`)? Ranks of one host can meet without it (TUTTI_MASTER=:" +
+                                       std::to_string(settings.master_port) + ")");
+  } else if (settings.rank == 0 && !settings.interface.empty()) {
+    const Endpoint here = find_interface(settings.interface, meeting.places.front().family());
+    if (const auto told = Endpoint::parse(host, settings.master_port); told && told->address() != here.address())
+      throw Error(ErrorCode::invalid_argument, "rank 0 is to listen at " + here.address() +
+                                                   " (TUTTI_INTERFACE), but the ranks are told to meet at " +
+                                                   told->address() + ": nobody could reach it");
+    meeting.places = {here.with_port(settings.master_port)};
+  }
+  if (settings.rank == 0) listen_at_places(meeting);
+  return meeting;
+}
+
 std::unique_ptr<Control> join_job(const Settings& settings, Store* store, StoreJoin join, Announcement announcement,
                                   std::optional<Appointment> appointment) {
   if (announcement.text.size() > kMaxAnnouncedBytes)
@@ -229,14 +233,17 @@ std::unique_ptr<Control> join_job(const Settings& settings, Store* store, StoreJ
     if (!announcement.error_text.empty()) throw join_error(ErrorCode::invalid_argument, 0, 0, announcement.error_text);
     return std::make_unique<Alone>(std::move(announcement));
   }
+  if (!appointment && !store) {
+    Meeting meeting = meet_at_master(settings);
+    meeting.announcement = std::move(announcement);
+    return join_at(settings, std::move(meeting));
+  }
   Meeting meeting;
   meeting.announcement = std::move(announcement);
   meeting.started = Clock::now();
   meeting.deadline = meeting.started + settings.join_timeout;
   if (appointment)
     meet_at(*std::move(appointment), meeting);
-  else if (!store)
-    meet_at_master(settings, meeting);
   else if (settings.rank == 0)
     Meeter(settings, *store, join, meeting).as_master();
   else

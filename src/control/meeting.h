@@ -27,6 +27,10 @@ struct Meeting {
   std::string advice_on(ErrorCode failure) const;
 };
 
+// The meeting at settings.master_address:master_port: its secret, its places, and, of rank 0, the listeners there.
+// Throws Error that says what to do.
+Meeting meet_at_master(const Settings& settings);
+
 // Joins the job that meets there; throws as join_job() does.
 std::unique_ptr<Control> join_at(const Settings& settings, Meeting meeting);
 

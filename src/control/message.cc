@@ -102,9 +102,11 @@ void fields(auto& archive, Of<Notice> auto& n) {
   archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.confirmed, n.sequence, n.entered,
           n.call, n.last, n.has_left);
 }
-void fields(auto& archive, Of<Introduction> auto& i) { archive(i.member, i.size, i.timeout_ms, i.transport); }
+void fields(auto& archive, Of<Introduction> auto& i) {
+  archive(i.member, i.size, i.timeout_ms, i.transport, i.attempt);
+}
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
-void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message); }
+void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message, r.try_again); }
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
 void fields(auto&, Of<Ping> auto&) {}
 void fields(auto&, Of<Goodbye> auto&) {}

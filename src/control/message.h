@@ -23,6 +23,7 @@ struct Introduction {
   std::int32_t size = 0;
   std::int64_t timeout_ms = 0;
   std::string transport;
+  std::int32_t attempt = 0;
 };
 
 // hub -> members: everyone has joined.
@@ -32,11 +33,12 @@ struct Table {
   std::string announced;  // by rank 0
 };
 
-// hub -> members: there will be no job.
+// hub -> members: there will be no job. Member -> hub: this one cannot be of it.
 struct Refusal {
   ErrorCode code = ErrorCode::refused;
   std::int32_t rank = -1;  // the offender, if there is one
   std::string message;
+  bool try_again = false;  // this hub is of an earlier attempt, and another will listen here
 };
 
 struct Waiting {  // hub -> members, every second of joining

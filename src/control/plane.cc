@@ -118,6 +118,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   own.size = settings_.size;
   own.timeout_ms = settings_.timeout.count();
   own.transport = settings_.transport;
+  own.attempt = settings_.attempt;
   Member& me = own.member;
   me.rank = settings_.rank;
   me.host_id = host_id();

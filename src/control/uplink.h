@@ -98,6 +98,7 @@ class HubClient final : public Uplink {
   void closed(const std::string& why);
   void overdue();
   void fail(const Error& error);
+  bool is_introduced() const { return introduction_ && link_->is_open() && link_->is_authenticated(); }
   bool is_outside() const { return settings_.rank >= settings_.size; }
   const Endpoint& place() const { return meeting_.places[attempts_ % meeting_.places.size()]; }
 
@@ -111,7 +112,7 @@ class HubClient final : public Uplink {
   std::size_t attempts_ = 0;
   std::string last_error_;
   std::optional<Clock::time_point> strange_since_;  // since when something that is not tutti answers
-  bool introduced_ = false;
+  std::optional<Introduction> introduction_;        // once said
   bool joined_ = false;
   bool over_ = false;
   boost::asio::steady_timer deadline_, pause_;

@@ -123,9 +123,9 @@ void Handshake::on_hello() {
       Greeting{kVersion, {opening_.purpose, policy_.rank, opening_.from, opening_.communicator}, nonce_}.encode();
   say(challenge_);
   if (theirs.version != kVersion) return fail(Failure::version, version_words(theirs.version));
-  if (opening_.purpose != Purpose::control && opening_.purpose != Purpose::data)
+  if (opening_.purpose < Purpose::control || opening_.purpose > Purpose::launcher)
     return fail(Failure::not_tutti, "it asks for a connection of an unknown kind");
-  key_ = opening_.purpose == Purpose::control ? policy_.control_key : policy_.data_key;
+  key_ = opening_.purpose == Purpose::data ? policy_.data_key : policy_.control_key;
   expect(Stage::proof);
 }
 
@@ -148,9 +148,10 @@ void Handshake::on_proof() {
   Digest theirs;
   std::copy_n(in_.begin(), theirs.size(), theirs.begin());
   const bool proven = equal_in_constant_time(theirs, proof_of(kConnects));
-  const bool control = opening_.purpose == Purpose::control;
-  const bool wanted_here = control ? policy_.takes_control
-                                   : policy_.takes_data && opening_.from > policy_.rank && opening_.from < policy_.size;
+  const bool wanted_here = opening_.purpose == Purpose::control ? policy_.takes_control
+                           : opening_.purpose == Purpose::launcher
+                               ? policy_.takes_launchers
+                               : policy_.takes_data && opening_.from > policy_.rank && opening_.from < policy_.size;
   const std::string who = "rank " + std::to_string(opening_.from);
   const Failure verdict = !proven                       ? Failure::wrong_secret
                           : opening_.to != policy_.rank ? Failure::wrong_rank

@@ -7,9 +7,9 @@
 //   1. C -> A  hello, 56 bytes        2. A -> C  challenge, 56 bytes: the same form
 //      offset size field
 //           0    4 magic         0x49545554, the bytes "TUTI"
-//           4    2 version       8; the first 56 bytes keep this form in every version
-//           6    2 purpose       1 control, 2 data
-//           8    4 from          rank of the sender
+//           4    2 version       9; the first 56 bytes keep this form in every version
+//           6    2 purpose       1 control, 2 data, 3 launcher
+//           8    4 from          rank of the sender; its node between launchers, as below
 //          12    4 to            rank of the receiver that is meant
 //          16    8 communicator  that a data connection is for; else 0
 //          24   32 nonce         random
@@ -36,7 +36,7 @@ class Handshake {
  public:
   static constexpr std::uint16_t kVersion = 9;
 
-  enum class Purpose : std::uint16_t { control = 1, data = 2 };
+  enum class Purpose : std::uint16_t { control = 1, data = 2, launcher = 3 };
   enum class Failure : std::uint32_t {
     none = 0,
     not_tutti,     // these bytes are not this protocol's
@@ -55,8 +55,8 @@ class Handshake {
     std::uint64_t communicator = 0;
   };
 
-  // What an accepting end lets in: control connections from anyone who holds the key where it is the hub, and data
-  // connections from the ranks above its own.
+  // What an accepting end lets in: control connections from anyone who holds the key where it is the hub, data
+  // connections from the ranks above its own, and other launchers where it is the launcher of node 0.
   struct AcceptPolicy {
     int rank = 0;
     int size = 1;
@@ -64,6 +64,7 @@ class Handshake {
     std::string data_key;
     bool takes_control = false;
     bool takes_data = false;
+    bool takes_launchers = false;
     bool has_room = true;
   };
 

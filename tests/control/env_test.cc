@@ -58,6 +58,12 @@ TEST(Env, NothingSetIsAJobOfOne) {
   EXPECT_EQ(s.transport, "auto");
 }
 
+TEST(Env, TheAttemptIsWhatTheLauncherSays) {
+  EXPECT_EQ(read(kTutti).attempt, 0);
+  const Variables again = with(kTutti, {{"TUTTI_ATTEMPT", "2"}});
+  EXPECT_EQ(read(again).attempt, 2);
+}
+
 TEST(Env, EveryLauncherIsUnderstood) {
   expect_who(read(kTutti), 1, 3, "", 29500);
   expect_who(read(kTorch), 2, 4, "node0", 29500);
@@ -126,6 +132,7 @@ TEST(Env, WhatIsMissingIsNamed) {
 TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
   const std::map<std::string, std::vector<std::string>> bad{
       {"TUTTI_RANK", {"x", "-1", "1x", "1.5", "99999999999"}},
+      {"TUTTI_ATTEMPT", {"x", "-1", "99999999999"}},
       {"TUTTI_SIZE", {"0", "-3", "x", "1000000"}},
       {"TUTTI_MASTER", {"host", "host:", "host:0", "host:65536", "host:x", "::1:5", "a:b:1"}},
       {"TUTTI_TIMEOUT", {"0", "-1", "soon", "nan", "inf", "1e99", "5s", "0.0001"}},
@@ -179,7 +186,8 @@ TEST(Env, GoodValuesAreTaken) {
 }
 
 TEST(Env, WhatTunesIsReadWithoutALauncher) {
-  const Variables broken{{"OMPI_COMM_WORLD_RANK", "x"}, {"TUTTI_SIZE", "y"}, {"TUTTI_MASTER", "z"}, {"HOME", "/"}};
+  const Variables broken{
+      {"OMPI_COMM_WORLD_RANK", "x"}, {"TUTTI_SIZE", "y"}, {"TUTTI_MASTER", "z"}, {"HOME", "/"}, {"TUTTI_ATTEMPT", "3"}};
   const Variables variables = with(broken, {{"TUTTI_TIMEOUT", "7"}, {"TUTTI_TRANSPORT", "tcp"}});
   const Settings settings = tuning_from([&](const char* name) {
     const auto found = variables.find(name);
@@ -187,6 +195,7 @@ TEST(Env, WhatTunesIsReadWithoutALauncher) {
   });
   EXPECT_EQ(settings.timeout, milliseconds(7000));
   EXPECT_EQ(settings.transport, "tcp");
+  EXPECT_EQ(settings.attempt, 0);
   EXPECT_EQ(settings.size, -1);
   EXPECT_EQ(settings.master_port, 0);
   EXPECT_EQ(settings.secret, "");

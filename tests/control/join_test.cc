@@ -52,6 +52,27 @@ TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.timeout_ms = 2500; }), "a timeout of 2.5 s, rank 0 of 1 s"));
 }
 
+TEST(JoinHub, ARankOfAnotherAttemptIsToldAloneAndALaterOneIsToTryAgain) {
+  Introduction own = introduction_of(0, 2), earlier = introduction_of(1, 2), later = introduction_of(1, 2);
+  own.attempt = earlier.attempt = later.attempt = 4;
+  EXPECT_FALSE(JoinHub(own).other_attempt(earlier));
+  earlier.attempt = 3;
+  later.attempt = 5;
+  const auto turned_away = JoinHub(own).other_attempt(earlier), put_off = JoinHub(own).other_attempt(later);
+  ASSERT_TRUE(turned_away && put_off);
+  EXPECT_FALSE(turned_away->try_again);
+  EXPECT_TRUE(put_off->try_again);
+  EXPECT_TRUE(says(turned_away->message, "is of attempt 3 of the job, rank 0 of attempt 4: the job was started again"));
+  EXPECT_TRUE(says(put_off->message, "is of attempt 5 of the job, rank 0 of attempt 4, which has not ended yet"));
+
+  Joiner joiner(1, 2);
+  joiner.received(*put_off);
+  EXPECT_FALSE(joiner.error());
+  EXPECT_EQ(joiner.try_again(), put_off->message);
+  joiner.received(*turned_away);
+  EXPECT_TRUE(joiner.error());
+}
+
 // What would be found out later, on the control threads of the others.
 TEST(Join, AMemberThatTheOthersCannotUseIsRefusedByAll) {
   const auto is_refused = [](auto change) {

@@ -33,5 +33,56 @@ TEST(ControlJoin, AnAddressInBracketsIsAnAddress) {
   leave_all(ranks);
 }
 
+// A job that is over only when its ranks have ended: those of the next attempt wait for that.
+TEST(ControlJoin, RanksOfTheNextAttemptWaitForTheEndOfTheOneThatRuns) {
+  auto first = job(2, "s3cret");
+  auto running = join_all(first);
+  for (const Outcome& rank : running) ASSERT_TRUE(rank.control) << rank.message();
+  Settings next = first[1];
+  next.attempt = 1;
+  Outcome second;
+  std::thread waiting([&] { second = join(next); });
+  std::this_thread::sleep_for(milliseconds(300));
+  leave_all(running);
+  Settings hub = first[0];
+  hub.attempt = 1;
+  std::vector<Outcome> again(1);
+  again[0] = join(hub);
+  waiting.join();
+  again.push_back(std::move(second));
+  for (const Outcome& rank : again) EXPECT_TRUE(rank.control) << rank.message();
+  leave_all(again);
+}
+
+TEST(ControlJoin, ARankOfAnAttemptThatIsOverIsRefusedAndTheJobGoesOn) {
+  auto settings = job(2, "s3cret");
+  for (Settings& s : settings) s.attempt = 2;
+  Settings stale = settings[1];
+  stale.attempt = 1;
+  std::vector<Outcome> ranks(2);
+  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  const Outcome refused = join(stale);
+  ranks[1] = join(settings[1]);
+  hub.join();
+  ASSERT_TRUE(refused.error);
+  EXPECT_EQ(refused.error->code, ErrorCode::refused);
+  EXPECT_TRUE(refused.says("of attempt 1 of the job, rank 0 of attempt 2: the job was started again without it"));
+  for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
+  leave_all(ranks);
+}
+
+TEST(ControlJoin, ARankThatWaitsForTheNextAttemptInVainSaysWhy) {
+  auto first = job(2, "s3cret");
+  auto running = join_all(first);
+  Settings next = first[1];
+  next.attempt = 1;
+  next.join_timeout = milliseconds(500);
+  const Outcome late = join(next);
+  ASSERT_TRUE(late.error);
+  EXPECT_EQ(late.error->code, ErrorCode::unreachable);
+  EXPECT_TRUE(late.says("of attempt 1 of the job, rank 0 of attempt 0, which has not ended yet")) << late.message();
+  leave_all(running);
+}
+
 }  // namespace
 }  // namespace tutti::internal

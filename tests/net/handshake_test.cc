@@ -60,6 +60,21 @@ TEST(Handshake, BothEndsAgreeHoweverTheBytesAreSplit) {
   }
 }
 
+TEST(Handshake, LaunchersAreTakenOnlyWhereTheyAreWanted) {
+  for (const bool wanted : {true, false}) {
+    auto policy = policy_of(0);
+    policy.takes_control = policy.takes_data = !wanted;
+    policy.takes_launchers = wanted;
+    for (const Purpose purpose : {Purpose::launcher, Purpose::control}) {
+      auto a = connecting(1, 0, purpose);
+      auto b = Handshake::accepting(policy, nonce(2));
+      talk(a, b);
+      EXPECT_EQ(a.done() && b.done(), wanted == (purpose == Purpose::launcher));
+      EXPECT_EQ(a.failure(), a.done() ? Failure::none : Failure::not_wanted) << a.reason();
+    }
+  }
+}
+
 TEST(Handshake, NeverAsksForBytesThatFollowIt) {
   auto a = connecting(3, 2);
   auto b = Handshake::accepting(policy_of(2), nonce(2));
@@ -211,14 +226,14 @@ TEST(Handshake, EveryBitThatIsChangedOnTheWayIsNoticed) {
 TEST(Handshake, AnotherVersionIsNamedOnBothEnds) {
   auto a = connecting(3, 2);
   Bytes hello = a.take_output();
-  hello[4] = std::byte{10};
+  hello[4] = std::byte{Handshake::kVersion + 1};
   auto b = Handshake::accepting(policy_of(2), nonce(2));
   b.feed(hello);
   EXPECT_EQ(b.failure(), Failure::version);
-  EXPECT_NE(b.reason().find("version 10"), std::string::npos);
+  EXPECT_NE(b.reason().find("version " + std::to_string(Handshake::kVersion + 1)), std::string::npos);
   Bytes challenge = b.take_output();
   ASSERT_EQ(challenge.size(), 56u);
-  challenge[4] = std::byte{10};
+  challenge[4] = std::byte{Handshake::kVersion + 1};
   a.feed(challenge);
   EXPECT_EQ(a.failure(), Failure::version);
 }

@@ -26,8 +26,8 @@ std::string content_of(const std::filesystem::path& path) {
 pid_t start(const std::string& command) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  for (const char* name : {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_MASTER", "TUTTI_SECRET", "TUTTI_SECRET_FILE",
-                           "TUTTI_TABLE", "TUTTI_LAUNCHER", "TUTTI_DEBUG", "TUTTI_PROGRESS"})
+  for (const char* name : {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_ATTEMPT", "TUTTI_MASTER", "TUTTI_SECRET",
+                           "TUTTI_SECRET_FILE", "TUTTI_TABLE", "TUTTI_LAUNCHER", "TUTTI_DEBUG", "TUTTI_PROGRESS"})
     unsetenv(name);
   // What a shell ignores for its background jobs, and so for this test, must not be ignored by the program as well.
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::signal(signal, SIG_DFL);

@@ -1,19 +1,14 @@
 #include "run/attempt.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "run/descendants.h"
 
@@ -36,71 +31,34 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-int Attempt::run() {
-  for (int index = 0; index < job_.ranks; ++index) {
-    if (start(index)) continue;
-    killed_ = true;
-    signal_all(SIGKILL);
-    stage_ = Stage::killing;
-    break;
+std::optional<int> Attempt::run() {
+  while (stage_ != Stage::over) {
+    hear_nodes();
+    if (stage_ != Stage::over) watch();
   }
-  while (stage_ != Stage::over) watch();
+  if (job_status_) return job_status_;
   take_reports();  // what a rank sent, it sent before it ended
-  return status_ == 0 && (reported_ || output_.has_failed()) ? 1 : status_;
+  const int status = status_ == 0 && (reported_ || output_.has_failed()) ? 1 : status_;
+  guardian_.nodes.say({NodeMessage::Kind::ended, number_, status, ""});
+  return std::nullopt;
 }
 
-// False when the system refuses: then status_ is set and the reason said.
-bool Attempt::start(int index) {
-  int report[2];
-  const int out = job_.tag ? output_.add(job_.first_rank + index, STDOUT_FILENO) : STDOUT_FILENO;
-  const int err = job_.tag ? output_.add(job_.first_rank + index, STDERR_FILENO) : STDERR_FILENO;
-  const bool piped = out >= 0 && err >= 0 && pipe2(report, O_CLOEXEC) == 0;
-  const pid_t guardian = getpid();
-  const pid_t pid = piped ? fork() : -1;
-  int error = errno;
-  if (pid == 0) become_rank(index, guardian, out, err, report[1]);
-  if (job_.tag && out >= 0) close(out);
-  if (job_.tag && err >= 0) close(err);
-  if (piped) close(report[1]);
-  if (pid < 0) {
-    if (piped) close(report[0]);
-    output_.say(fmt::format("cannot start rank {}: {}; start fewer ranks, or raise ulimit -n and ulimit -u",
-                            job_.first_rank + index, strerror(error)));
-    status_ = 1;
-    return false;
+void Attempt::start_all(int number) {
+  number_ = number;
+  if (interrupted_) {  // the order has crossed what was said of that
+    guardian_.nodes.say({NodeMessage::Kind::ended, number_, 1, ""});
+    return;
   }
-  pids_.push_back(pid);
-  ++alive_;
-  const bool executed = read(report[0], &error, sizeof error) == 0;  // the end of the pipe is a successful exec
-  close(report[0]);
-  if (executed) return true;
-  output_.say(fmt::format("cannot execute {}: {}", guardian_.plan.program, strerror(error)));
-  status_ = 2;
-  return false;
-}
-
-void Attempt::become_rank(int index, pid_t guardian, int out, int err, int report) const {
-  const Plan& plan = guardian_.plan;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != guardian) _exit(1);  // it died before the line above
-  ::signal(SIGPIPE, guardian_.on_broken_pipe);
-  if (out != STDOUT_FILENO) dup2(out, STDOUT_FILENO);
-  if (err != STDERR_FILENO) dup2(err, STDERR_FILENO);
-  if (index > 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);  // what is typed goes to the first rank
-  if (!plan.places.empty()) topology::run_on(plan.places[static_cast<std::size_t>(index)]);
-  setenv("TUTTI_RANK", std::to_string(job_.first_rank + index).c_str(), 1);
-  setenv("TUTTI_SIZE", std::to_string(plan.size).c_str(), 1);
-  setenv("TUTTI_MASTER", plan.master.c_str(), 1);
-  setenv("TUTTI_LAUNCHER", plan.reports.c_str(), 1);
-  if (!plan.secret.empty()) setenv("TUTTI_SECRET", plan.secret.c_str(), 1);
-  std::vector<char*> argv;
-  for (const std::string& argument : job_.argv) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  sigprocmask(SIG_SETMASK, &guardian_.rank_mask, nullptr);
-  execv(plan.program.c_str(), argv.data());
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
-  _exit(127);
+  if (number_ > 0) output_.say(fmt::format("starting all ranks again ({} of {})", number_, job_.max_restarts));
+  stage_ = Stage::running;
+  for (int index = 0; index < job_.ranks; ++index) {
+    status_ = ranks_.start(index, number_);
+    if (status_ == 0) continue;
+    killed_ = true;
+    ranks_.signal_all(SIGKILL);
+    enter(Stage::killing, Clock::duration::zero());
+    return failed(fmt::format("rank {} could not be started", job_.first_rank + index));
+  }
 }
 
 void Attempt::watch() {
@@ -113,8 +71,11 @@ void Attempt::watch() {
     timeout_ms = std::max(0, static_cast<int>(left.count()));
   }
   output_.await(fds, timeout_ms);
+  const std::size_t before_nodes = fds.size();
+  guardian_.nodes.await(fds, timeout_ms);
   poll(fds.data(), fds.size(), timeout_ms);
-  output_.forward(std::span(fds).subspan(own));
+  output_.forward(std::span(fds).subspan(own, before_nodes - own));
+  guardian_.nodes.serve(std::span(fds).subspan(before_nodes));
   if (fds[0].revents != 0) hear_launcher();
   if (fds[2].revents != 0) take_reports();
   hear_signals();
@@ -125,12 +86,41 @@ void Attempt::watch() {
 void Attempt::hear_launcher() {
   unsigned char message = 0;
   if (read(guardian_.launcher, &message, 1) != 1) {  // the launcher is gone: so is the job
+    guardian_.nodes.say({NodeMessage::Kind::stop, number_, 1, "its launcher was killed"});
     end_descendants();
     _exit(1);
   }
   const int signal = message & ~kAlreadyDelivered;
-  if ((message & kAlreadyDelivered) == 0) signal_all(signal);
+  if ((message & kAlreadyDelivered) == 0) ranks_.signal_all(signal);
   interrupt(signal);
+}
+
+void Attempt::hear_nodes() {
+  while (stage_ != Stage::over) {
+    const auto order = guardian_.nodes.next();
+    if (!order) return;
+    switch (order->kind) {
+      case NodeMessage::Kind::start: start_all(order->attempt); break;
+      case NodeMessage::Kind::end:
+        if (stage_ != Stage::running || order->attempt != number_) break;
+        output_.say(order->words + "; stopping the ranks");
+        status_ = 1;
+        stop_within(kGrace);
+        break;
+      case NodeMessage::Kind::over: job_is_over(*order); break;
+      default: output_.say(order->words);
+    }
+  }
+}
+
+// While ranks still run it is because node 0 is out of reach.
+void Attempt::job_is_over(const NodeMessage& order) {
+  if (!order.words.empty()) output_.say(order.words);
+  job_status_ = order.status;
+  killed_ = killed_ || order.status != 0;
+  if (stage_ == Stage::waiting) enter(Stage::reading, Clock::duration::max());
+  stop_within(kGrace);
+  move_on();
 }
 
 // A terminal's signals reach the guardian itself as well; so does what is sent to the whole group. Those that are sent
@@ -147,6 +137,7 @@ void Attempt::interrupt(int signal) {
   interrupted_ = true;
   status_ = 1;
   stop_within(kGrace);
+  guardian_.nodes.say({NodeMessage::Kind::stop, number_, 1, strsignal(signal)});
 }
 
 // The others are left alone: a rank that reports is one that leaves, and they hear of it as ever.
@@ -161,17 +152,7 @@ void Attempt::take_reports() {
 }
 
 void Attempt::reap() {
-  std::vector<std::pair<int, int>> ended;  // rank of this host, status
-  int status = 0;
-  pid_t pid = 0;
-  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    const auto rank = std::find(pids_.begin(), pids_.end(), pid);
-    if (rank == pids_.end()) continue;  // something that a rank left behind
-    *rank = 0;
-    --alive_;
-    ended.emplace_back(static_cast<int>(rank - pids_.begin()), status);
-  }
-  has_children_ = pid == 0;
+  const auto ended = ranks_.take_ended();
   // A signal to the group comes to the guardian before a rank that it ends can be waited for: the system sends it to
   // all before one of them may end. So it is here by now, and such an end is no failure of the rank.
   if (!ended.empty()) hear_signals();
@@ -179,12 +160,17 @@ void Attempt::reap() {
 }
 
 void Attempt::judge(int rank, int status) {
-  const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-  if (!failed || stage_ != Stage::running) return;  // only the first failure is news
-  output_.say(fmt::format("rank {} {}{}", job_.first_rank + rank, how_it_ended(status),
-                          alive_ > 0 ? "; stopping the others" : ""));
+  const bool has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  if (!has_failed || stage_ != Stage::running) return;  // only the first failure is news
+  const std::string how = fmt::format("rank {} {}", job_.first_rank + rank, how_it_ended(status));
+  output_.say(how + (ranks_.alive() > 0 || has_other_nodes(job_) ? "; stopping the others" : ""));
   status_ = job_.pass_on_status_2 && WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 1;
   stop_within(kGrace);
+  failed(how);
+}
+
+void Attempt::failed(const std::string& how) {
+  guardian_.nodes.say({NodeMessage::Kind::failed, number_, status_, how});
 }
 
 void Attempt::stop_within(Clock::duration grace) {
@@ -197,8 +183,9 @@ void Attempt::enter(Stage stage, Clock::duration time) {
 }
 
 void Attempt::move_on() {
+  if (stage_ == Stage::waiting) return;
   if (stage_ < Stage::lingering) {
-    if (alive_ > 0)
+    if (ranks_.alive() > 0)
       press_ranks();
     else
       enter(Stage::lingering, stage_ == Stage::killing ? Clock::duration::zero() : kStragglers);
@@ -208,7 +195,7 @@ void Attempt::move_on() {
     enter(Stage::clearing, Clock::duration::zero());
   }
   if (stage_ == Stage::clearing) clear_children();
-  if (!has_children_ && stage_ < Stage::reading) enter(Stage::reading, Clock::duration::max());
+  if ((!ranks_.has_children() || abandoned_) && stage_ < Stage::reading) enter(Stage::reading, Clock::duration::max());
   if (stage_ == Stage::reading) await_reader();
 }
 
@@ -216,10 +203,10 @@ void Attempt::press_ranks() {
   if (Clock::now() < deadline_) return;
   killed_ = true;
   if (stage_ == Stage::grace) {
-    signal_all(SIGTERM);
+    ranks_.signal_all(SIGTERM);
     enter(Stage::terminating, kTermGrace);
   } else {
-    signal_all(SIGKILL);
+    ranks_.signal_all(SIGKILL);
     enter(Stage::killing, Clock::duration::max());
   }
 }
@@ -230,7 +217,7 @@ void Attempt::clear_children() {
   deadline_ = Clock::now() + 20ms;
   if (Clock::now() < give_up_) return;
   killed_ = true;
-  has_children_ = false;
+  abandoned_ = true;
 }
 
 // Ranks that ended by themselves have said what somebody may want to read, however late. When they were killed, the
@@ -245,12 +232,6 @@ void Attempt::await_reader() {
   } else if (Clock::now() >= deadline_) {
     output_.drop();
     enter(Stage::reading, Clock::duration::max());
-  }
-}
-
-void Attempt::signal_all(int signal) const {
-  for (const pid_t pid : pids_) {
-    if (pid != 0) kill(pid, signal);
   }
 }
 

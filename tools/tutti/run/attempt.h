@@ -1,71 +1,57 @@
-// All ranks of this host, started once: from the first fork until the last has ended and what they wrote is read.
+// All ranks of this host, started once: from the order to start them until the last has ended and what they wrote is
+// read. The order to start them again, or that the job is over, is heard by the next Attempt.
 #pragma once
 
-#include <signal.h>
-#include <sys/types.h>
-
 #include <chrono>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "run/job.h"
-#include "run/rank_output.h"
-#include "run/rank_reports.h"
+#include "run/rank_processes.h"
 
 namespace tutti::internal::tools {
 
-// What the attempts of a guardian have in common.
-struct Guardian {
-  const Job& job;
-  const Plan& plan;
-  const sigset_t& rank_mask;    // the signal mask that ranks start with
-  int launcher;                 // guardian.h: the pipe
-  int signals;                  // a signalfd of SIGCHLD and of all signals that end a job
-  sighandler_t on_broken_pipe;  // the ranks'; the guardian itself outlives who reads its output
-  RankOutput& output;
-  const RankReports& reports;
-};
-
 class Attempt {
  public:
-  explicit Attempt(const Guardian& guardian) : guardian_(guardian), job_(guardian.job), output_(guardian.output) {}
+  explicit Attempt(const Guardian& guardian)
+      : guardian_(guardian), job_(guardian.job), output_(guardian.output), ranks_(guardian) {}
 
-  // Blocks until all have ended. Returns the exit status.
-  int run();
-  bool interrupted() const { return interrupted_; }
+  // Blocks until all have ended. Returns the exit status if the job is over, and nothing if another attempt may follow.
+  std::optional<int> run();
 
  private:
-  // While there are ranks: running, or how they are made to end. Then: what they left behind may end, is killed; then
-  // what they wrote is read.
-  enum class Stage { running, grace, terminating, killing, lingering, clearing, reading, over };
+  // Before there are ranks: waiting. While there are: running, or how they are made to end. Then: what they left behind
+  // may end, is killed; then what they wrote is read.
+  enum class Stage { waiting, running, grace, terminating, killing, lingering, clearing, reading, over };
   using Clock = std::chrono::steady_clock;
 
-  bool start(int index);
-  [[noreturn]] void become_rank(int index, pid_t guardian, int out, int err, int report) const;
+  void start_all(int number);
   void watch();
   void hear_launcher();
+  void hear_nodes();
+  void job_is_over(const NodeMessage& order);
   void hear_signals();
   void interrupt(int signal);
   void take_reports();
   void reap();
   void judge(int rank, int status);
+  void failed(const std::string& how);
   void move_on();
   void press_ranks();
   void clear_children();
   void await_reader();
   void enter(Stage stage, Clock::duration time);
   void stop_within(Clock::duration grace);
-  void signal_all(int signal) const;
 
   const Guardian& guardian_;
   const Job& job_;
   RankOutput& output_;
-  std::vector<pid_t> pids_;  // by rank of this host; 0 once it has ended
-  int alive_ = 0;
-  bool has_children_ = true;     // ranks, or what they left behind
+  RankProcesses ranks_;
   Clock::time_point give_up_{};  // on children that the kernel does not let go
-  Stage stage_ = Stage::running;
+  bool abandoned_ = false;       // they are given up
+  Stage stage_ = Stage::waiting;
   Clock::time_point deadline_ = Clock::time_point::max();  // of the stage
+  int number_ = 0;                                         // of the attempt
+  std::optional<int> job_status_;                          // once the job is over
   int status_ = 0;
   bool interrupted_ = false;
   bool reported_ = false;   // by a rank whose exit status may not show it

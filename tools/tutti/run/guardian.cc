@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "command.h"
 #include "run/attempt.h"
 #include "run/descendants.h"
+#include "run/meet_nodes.h"
 #include "run/rank_output.h"
 #include "run/rank_reports.h"
 
@@ -28,11 +30,9 @@ int signals_of(const sigset_t& awaited) {
 }
 
 int attempt_all(const Guardian& guardian) {
-  for (int restarts = 0;; ++restarts) {
+  while (true) {
     Attempt attempt(guardian);
-    const int status = attempt.run();
-    if (status == 0 || attempt.interrupted() || restarts == guardian.job.max_restarts) return status;
-    guardian.output.say(fmt::format("starting all ranks again ({} of {})", restarts + 1, guardian.job.max_restarts));
+    if (const auto status = attempt.run()) return *status;
   }
 }
 
@@ -47,7 +47,8 @@ int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaite
     throw std::runtime_error(
         fmt::format("cannot make a socket for what ranks report: {}; raise ulimit -n", strerror(errno)));
   }
-  return attempt_all({job, plan, mask, launcher, signals_of(awaited), on_broken_pipe, output, reports});
+  const std::unique_ptr<Nodes> nodes = meet_nodes(job);
+  return attempt_all({job, plan, mask, launcher, signals_of(awaited), on_broken_pipe, output, reports, *nodes});
 } catch (const std::exception& error) {
   end_descendants();
   const std::string line = fmt::format("{}: {}\n", job.name, in_words(error));

@@ -20,12 +20,14 @@ struct Job {
   int ranks = 1;                  // on this host
   int first_rank = 0;             // of this host
   int size = 0;                   // of the whole job; 0: `ranks`
+  int nodes = 1;                  // hosts of the job, each with a launcher
+  int node_rank = 0;              // this one's number
   std::string master_address;     // empty: of the loopback; where that is down the ranks meet at a local socket
   int master_port = 0;            // 0: a free one, kept reserved while the job runs
   bool make_secret = true;  // a random one, unless the environment already holds TUTTI_SECRET or TUTTI_SECRET_FILE
   Bind bind = Bind::automatic;
   bool tag = false;               // each line of output begins with its rank: "[2] "
-  int max_restarts = 0;           // start all of them again this many times after a failure
+  int max_restarts = 0;           // start all ranks of the job again this many times after a failure
   bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
 };
 

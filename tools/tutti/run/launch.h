@@ -1,8 +1,8 @@
 // Starts the ranks of a job on this host, stays with them until the last has ended, and leaves no process behind.
 //
-// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_MASTER (address:port), TUTTI_SECRET and
-// TUTTI_LAUNCHER in its environment. At TUTTI_LAUNCHER, a socket's name, it can report what its exit status does not
-// show.
+// Each rank is a process that finds TUTTI_RANK, TUTTI_SIZE, TUTTI_ATTEMPT, TUTTI_MASTER (address:port), TUTTI_SECRET
+// and TUTTI_LAUNCHER in its environment. At TUTTI_LAUNCHER, a socket's name, it can report what its exit status does
+// not show.
 #pragma once
 
 #include <optional>

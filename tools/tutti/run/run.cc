@@ -13,7 +13,7 @@ namespace tutti::internal::tools {
 namespace {
 
 constexpr int kDefaultPort = 29500;  // torchrun's
-constexpr int kMaxPort = 65535;
+constexpr int kMaxPort = 65535;      // the launchers of several hosts use the one after the master's too
 constexpr int kMaxRanks = 65536;
 
 struct Options {
@@ -52,10 +52,16 @@ int run_job(const Options& options, std::vector<std::string> program) {
     if (size > kMaxRanks) {
       throw UsageError(fmt::format("{} ranks are more than the {} that a job can have", size, kMaxRanks));
     }
+    job.nodes = options.nodes;
+    job.node_rank = options.node_rank;
     job.first_rank = options.node_rank * options.ranks;
     job.size = static_cast<int>(size);
     job.make_secret = false;  // it must be the same on every node: the library finds it, or says where it looked
     if (job.master_port == 0) job.master_port = kDefaultPort;
+    if (job.max_restarts > 0 && job.master_port == kMaxPort) {
+      throw UsageError(fmt::format(
+          "--master-port {} leaves no port after it, which the launchers need for --max-restarts", kMaxPort));
+    }
   }
   return launch(job);
 }
@@ -71,7 +77,9 @@ Subcommand add_run(CLI::App& app) {
   run->add_option("--master-addr", options->master_address, "address of host 0; needed for several hosts");
   run->add_option("--master-port", options->master_port, "port of rank 0; 0: a free one (29500 for several hosts)")
       ->check(whole_number(0, kMaxPort));
-  run->add_option("--max-restarts", options->max_restarts, "start all ranks again this many times after a failure")
+  run->add_option("--max-restarts", options->max_restarts,
+                  "start all ranks of the job again this many times after a failure; every launcher of the job needs "
+                  "the same number")
       ->check(whole_number(0));
   run->add_option(
          "--bind", options->bind,
