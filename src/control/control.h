@@ -6,7 +6,6 @@
 // them.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "control/call_history.h"
 #include "tutti/error.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
@@ -82,28 +82,6 @@ struct Farewell {
     CallAccount account = {};
   };
   std::vector<Departed> done = {};  // what rank 0 hands on: the ranks that have left the communicator and its lanes
-};
-
-// What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
-// and lock-free for the writer (one writer a communicator). Calls of one kind in a row are one entry.
-class CallHistory {
- public:
-  // The calls from `sequence` on are of this kind, a tag with sequence 0. Before entered(sequence).
-  void begins(std::uint32_t sequence, const Tag& kind);
-  void entered(std::uint32_t sequence) { entered_.store(sequence, std::memory_order_release); }
-  void completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
-  bool at(std::uint32_t sequence, Tag& tag) const;  // false: not entered, or too long ago to say
-  bool is_ahead_of(std::uint32_t sequence) const;
-  Tag last_completed() const;
-
- private:
-  static constexpr std::uint32_t kKept = 16;
-  struct Row {  // of calls of one kind
-    std::atomic<std::uint64_t> first{0}, word0{0}, word1{0};
-  };
-  Row rows_[kKept];
-  std::atomic<std::uint32_t> row_count_{0};  // ever
-  std::atomic<std::uint32_t> entered_{0}, completed_{0};
 };
 
 // What a rank brings. Rank 0 says all of its own to all ranks when they have joined. Of what others bring only what a

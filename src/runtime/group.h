@@ -184,6 +184,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Tag next_tag() const;
   void forget_at_once();
   bool ends_at_once(const Tag& tag, const Engine::Lock& lock);
+  void go_on_with_sent();
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }

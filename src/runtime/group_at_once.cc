@@ -52,11 +52,18 @@ bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
   return true;
 }
 
+// It has been entered when its messages were sent.
+void Group::go_on_with_sent() {
+  ledger_.enter(current_->sequence);
+  current_->stage = Request::Stage::entered;
+}
+
 bool Group::send_at_once(ConstBuffer data, std::size_t count, DType dtype, const CallOptions& options) {
   if (is_grouping()) return false;
   const Engine::Lock lock(job_->engine());
   if (!short_.is_like(data, count, dtype, options) || !can_go_at_once()) return false;
   const Tag tag = next_tag();
+  ledger_.begin();
   return at_once_->send(tag, static_cast<const std::byte*>(data.data), nullptr) && ends_at_once(tag, lock);
 }
 
@@ -65,6 +72,7 @@ bool Group::receive_at_once(Buffer data, std::size_t count, DType dtype, const C
   const Engine::Lock lock(job_->engine());
   if (!short_.is_like(data, count, dtype, options) || !can_go_at_once()) return false;
   const Tag tag = next_tag();
+  ledger_.begin();
   return at_once_->send(tag, nullptr, static_cast<std::byte*>(data.data)) && ends_at_once(tag, lock);
 }
 

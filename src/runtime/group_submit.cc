@@ -222,6 +222,7 @@ inline Group::AtOnceEnd Group::run_at_once(const CallSpec& spec, const Sides& si
       check_buffers(*ready_plan_, input, output))  // nothing else of admit() can refuse such a call
     return AtOnceEnd::not_begun;
   const Tag tag = next_tag();
+  ledger_.begin();
   if (!at_once_->send(tag, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)))
     return AtOnceEnd::not_begun;
   return ends_at_once(tag, lock) ? AtOnceEnd::over : AtOnceEnd::sent;
@@ -281,6 +282,7 @@ void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Te
   admit(request, spec, sides, input, output, terms, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
+    if (request.is_sent) go_on_with_sent();
   } else {
     queue_.push_back(&request);
   }
