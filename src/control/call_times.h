@@ -59,7 +59,7 @@ class CallTimes {
     }
 
    private:
-    void turn();
+    [[gnu::cold]] void turn();
 
     Slot* next_ = nullptr;
     Slot* end_ = nullptr;

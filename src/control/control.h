@@ -95,6 +95,13 @@ struct Announcement {
 inline constexpr std::size_t kMaxAnnouncedBytes = 256 << 10;
 inline constexpr std::size_t kMaxObstacleBytes = 4096;
 
+// What a rank says of itself to `tutti status`, and what it does at the signal of Settings::dump_signal. Called on the
+// control thread, and not after leave().
+struct StatusSource {
+  std::function<std::string(bool with_calls)> report;
+  std::function<void()> dump;
+};
+
 class Control {
  public:
   // As leave(). No handler runs after it has returned.
@@ -107,6 +114,8 @@ class Control {
   virtual const std::vector<Member>& members() const = 0;
   virtual int rank() const = 0;
   virtual const std::string& announced() const = 0;  // the announcement's text
+  // Once. Returns the job's number, the same on every rank: some digits.
+  virtual std::string serve_status(StatusSource source) = 0;
 
   // --- data connections. Between two ranks the higher one connects, the lower one accepts.
   // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.

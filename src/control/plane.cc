@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "control/status_protocol.h"
 #include "topology/processors.h"
 
 namespace tutti::internal {
@@ -19,6 +20,15 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::chrono::milliseconds kSayingWithin{200};
+
+// Eight digits that tell the jobs of a host apart, and nothing of the salt.
+std::string number_of_job(const Digest& salt) {
+  const Digest digest = hmac_sha256("status", salt);
+  std::uint64_t number = 0;
+  for (int i = 0; i < 8; ++i) number = number << 8 | std::to_integer<std::uint64_t>(digest[i]);
+  const std::string digits = std::to_string(number % 100'000'000);
+  return std::string(8 - digits.size(), '0') + digits;
+}
 
 }  // namespace
 
@@ -78,6 +88,7 @@ void Plane::tick() {
     if (!ec) tick();
   });
   uplink_->tick(Clock::now());
+  status_.tick();
   if (!seat_) return;
   if (!hub_) seat_->tick(Clock::now());
   seat_spoke();
@@ -252,6 +263,14 @@ void Plane::farewell(Farewell farewell) {
   });
 }
 
+std::string Plane::serve_status(StatusSource source) {
+  const std::string job = number_of_job(salt_);
+  asio::post(io_, [this, job, source = std::move(source)] {
+    if (!leaving_) status_.open(status_name(job, settings_.rank), settings_.dump_signal, source);
+  });
+  return job;
+}
+
 // --- the end
 
 void Plane::leave() {
@@ -265,6 +284,7 @@ void Plane::depart() {
   leaving_ = true;
   on_connection_ = nullptr;
   acceptor_.close();
+  status_.close();
   uplink_->leave([this] { io_.stop(); });
 }
 

@@ -209,6 +209,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::chrono::milliseconds current_timeout() const;
   std::string name_of_timeout() const;
   void watch_device();
+  void record_wait(int peer, bool takes, BackoffPolicy::Clock::time_point now);
   bool is_cut_off();
   bool run_current();
   void give_up();
@@ -221,6 +222,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void abort_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
   void fail_by_loss();
+  void has_just_failed();
   [[noreturn]] void refuse();
   [[noreturn]] void tell(const Error& error);
   Error error_for(const Request* request) const;

@@ -125,9 +125,10 @@ bool Group::on_device(Request& request, bool done) {
 }
 
 inline void Group::complete_current() {
-  ledger_.complete(current_->sequence);
-  moves_ += current_->operation.moves() + 1;
-  finish(*current_);
+  Request& request = *current_;
+  moves_ += request.operation.moves() + 1;
+  ledger_.complete(request.sequence);
+  finish(request);
   current_ = nullptr;
 }
 

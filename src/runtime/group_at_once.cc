@@ -37,8 +37,10 @@ Tag Group::next_tag() const {
   return Call::numbered(Call::labelled(ready_plan_->tag, ready_label_), ledger_.count() + 1);
 }
 
-// The rest of a call that has sent its messages.
+// The rest of a call that has sent its messages. The clock is read now: that takes as long as a message does, and these
+// are on their way meanwhile.
 bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
+  ledger_.begin();
   int looks = job_->engine().crowding().is_crowded() ? 1 : kLooks;
   while (!at_once_->has_all(tag)) {
     if (--looks == 0 || lock.is_wanted()) return false;
@@ -63,7 +65,6 @@ bool Group::send_at_once(ConstBuffer data, std::size_t count, DType dtype, const
   const Engine::Lock lock(job_->engine());
   if (!short_.is_like(data, count, dtype, options) || !can_go_at_once()) return false;
   const Tag tag = next_tag();
-  ledger_.begin();
   return at_once_->send(tag, static_cast<const std::byte*>(data.data), nullptr) && ends_at_once(tag, lock);
 }
 
@@ -72,7 +73,6 @@ bool Group::receive_at_once(Buffer data, std::size_t count, DType dtype, const C
   const Engine::Lock lock(job_->engine());
   if (!short_.is_like(data, count, dtype, options) || !can_go_at_once()) return false;
   const Tag tag = next_tag();
-  ledger_.begin();
   return at_once_->send(tag, nullptr, static_cast<std::byte*>(data.data)) && ends_at_once(tag, lock);
 }
 

@@ -222,7 +222,6 @@ inline Group::AtOnceEnd Group::run_at_once(const CallSpec& spec, const Sides& si
       check_buffers(*ready_plan_, input, output))  // nothing else of admit() can refuse such a call
     return AtOnceEnd::not_begun;
   const Tag tag = next_tag();
-  ledger_.begin();
   if (!at_once_->send(tag, static_cast<const std::byte*>(input.data), static_cast<std::byte*>(output.data)))
     return AtOnceEnd::not_begun;
   return ends_at_once(tag, lock) ? AtOnceEnd::over : AtOnceEnd::sent;
