@@ -113,6 +113,11 @@ std::string communicator_object(std::uint64_t id, std::uint64_t whole, const Mem
 
 }  // namespace
 
+void Recorder::begin(const std::string& job) {
+  const std::lock_guard lock(mutex_);
+  job_ = job;
+}
+
 void Recorder::add(std::uint64_t id, std::uint64_t whole, const Members& members,
                    std::shared_ptr<const CallHistory> history) {
   const std::lock_guard lock(mutex_);
@@ -142,8 +147,10 @@ void Recorder::failed(std::uint64_t whole, const std::string& why) {
 std::string Recorder::report(bool with_calls) const {
   std::map<std::uint64_t, Entry> entries;
   std::map<std::uint64_t, std::string> failures;
+  std::string job;
   {
     const std::lock_guard lock(mutex_);
+    job = job_;
     entries = entries_;
     failures = failures_;
   }
@@ -155,17 +162,21 @@ std::string Recorder::report(bool with_calls) const {
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   Object object;
-  object.number("format", 1).text("job", job_).number("rank", log_.rank()).number("size", size_);
+  object.number("format", 1).text("job", job).number("rank", log_.rank()).number("size", size_);
   object.number("pid", ::getpid());
   object.number("time_us", std::chrono::duration_cast<std::chrono::microseconds>(now).count());
   return object.raw("communicators", listed(communicators, ",\n  ")).done() + "\n";
 }
 
+std::string Recorder::file_name() const {
+  const std::lock_guard lock(mutex_);
+  return std::string("tutti-").append(job_).append("-rank").append(std::to_string(log_.rank())).append(".json");
+}
+
 void Recorder::dump() noexcept try {
   if (directory_.empty()) return;
   const std::lock_guard lock(writing_);
-  const std::string wrong =
-      write_record(directory_, "tutti-" + job_ + "-rank" + std::to_string(log_.rank()) + ".json", report(true));
+  const std::string wrong = write_record(directory_, file_name(), report(true));
   if (!wrong.empty()) log_.warn(wrong);
 } catch (const std::exception&) {  // no memory for it
 }

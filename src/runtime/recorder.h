@@ -20,8 +20,8 @@ class Recorder {
  public:
   Recorder(const Settings& settings, const Log& log) : directory_(settings.dump_dir), size_(settings.size), log_(log) {}
 
-  // The job has this number. Before all that follows.
-  void begin(const std::string& job) { job_ = job; }
+  // The job has this number.
+  void begin(const std::string& job);
 
   // A communicator, or a lane of the communicator `whole`.
   void add(std::uint64_t id, std::uint64_t whole, const Members& members, std::shared_ptr<const CallHistory> history);
@@ -42,12 +42,13 @@ class Recorder {
     Members members;
     std::shared_ptr<const CallHistory> history;
   };
+  std::string file_name() const;
 
   const std::string directory_;
   const int size_;
   const Log& log_;
-  std::string job_;
   mutable std::mutex mutex_;  // guards what follows
+  std::string job_;
   std::map<std::uint64_t, Entry> entries_;
   std::map<std::uint64_t, std::string> failures_;  // by communicator
   bool is_closed_ = false;
