@@ -71,6 +71,13 @@ struct Settings {
   /// Only rank 0 reads it, and its table holds for the whole job. A wrong table fails the join on every rank.
   std::string table;
 
+  /// Where a rank writes what it has called, as JSON, when a communicator fails: tutti-JOB-rankR.json, for `tutti
+  /// status --dumps`. Empty: nowhere.
+  std::string dump_dir;
+  /// Also when this signal comes, within a second; 0: the library takes no signal. The program's own handler is called
+  /// too. A job of one rank listens to none.
+  int dump_signal = 0;
+
   LogLevel log_level = LogLevel::warn;  ///< how much the library says
   LogSink log_sink;  ///< who takes the lines; none: stderr, where the library never waits for a reader
 

@@ -6,7 +6,6 @@
 // timers and the thread stand around them.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "control/call_history.h"
 #include "tutti/error.h"
 #include "tutti/settings.h"
 #include "tutti/store.h"
@@ -92,28 +92,6 @@ struct Farewell {
   std::vector<Departed> done = {};  // what a hub hands on: the ranks that have left the communicator and its lanes
 };
 
-// What a rank is doing, kept where the control thread can answer probes without disturbing it. All members thread-safe
-// and lock-free for the writer (one writer a communicator). Calls of one kind in a row are one entry.
-class CallHistory {
- public:
-  // The calls from `sequence` on are of this kind, a tag with sequence 0. Before entered(sequence).
-  void begins(std::uint32_t sequence, const Tag& kind);
-  void entered(std::uint32_t sequence) { entered_.store(sequence, std::memory_order_release); }
-  void completed(std::uint32_t sequence) { completed_.store(sequence, std::memory_order_release); }
-  bool at(std::uint32_t sequence, Tag& tag) const;  // false: not entered, or too long ago to say
-  bool is_ahead_of(std::uint32_t sequence) const;
-  Tag last_completed() const;
-
- private:
-  static constexpr std::uint32_t kKept = 16;
-  struct Row {  // of calls of one kind
-    std::atomic<std::uint64_t> first{0}, word0{0}, word1{0};
-  };
-  Row rows_[kKept];
-  std::atomic<std::uint32_t> row_count_{0};  // ever
-  std::atomic<std::uint32_t> entered_{0}, completed_{0};
-};
-
 // What a rank brings. Rank 0 says all of its own to all ranks when they have joined. Of what others bring only what a
 // Member has too counts.
 struct Announcement {
@@ -124,6 +102,13 @@ struct Announcement {
 };
 inline constexpr std::size_t kMaxAnnouncedBytes = 256 << 10;
 inline constexpr std::size_t kMaxObstacleBytes = 4096;
+
+// What a rank says of itself to `tutti status`, and what it does at the signal of Settings::dump_signal. Called on the
+// control thread, and not after leave().
+struct StatusSource {
+  std::function<std::string(bool with_calls)> report;
+  std::function<void()> dump;
+};
 
 class Control {
  public:
@@ -137,6 +122,8 @@ class Control {
   virtual const std::vector<Member>& members() const = 0;
   virtual int rank() const = 0;
   virtual const std::string& announced() const = 0;  // the announcement's text
+  // Once. Returns the job's number, the same on every rank: some digits.
+  virtual std::string serve_status(StatusSource source) = 0;
 
   // --- data connections. Between two ranks the higher one connects, the lower one accepts.
   // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.

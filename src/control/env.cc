@@ -1,6 +1,7 @@
 #include "control/env.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -219,6 +220,20 @@ Progress read_progress(const Environment& env) {
   env.bad("TUTTI_PROGRESS", "caller or thread");
 }
 
+// Of those that a program may be sent without being in trouble.
+int read_dump_signal(const Environment& env) {
+  const std::string name = env.text("TUTTI_DUMP_SIGNAL").value_or("");
+  if (name.empty()) return 0;
+  struct Named {
+    const char* name;
+    int signal;
+  };
+  for (const Named& one :
+       {Named{"USR1", SIGUSR1}, Named{"USR2", SIGUSR2}, Named{"HUP", SIGHUP}, Named{"QUIT", SIGQUIT}})
+    if (name == one.name || name == std::string("SIG") + one.name) return one.signal;
+  env.bad("TUTTI_DUMP_SIGNAL", "USR1, USR2, HUP or QUIT");
+}
+
 void read_ports(const Environment& env, Settings& settings) {
   const auto value = env.text("TUTTI_PORTS");
   if (!value) return;
@@ -276,6 +291,8 @@ Settings settings_from(const Lookup& lookup) {
   if (!is_transport(settings.transport)) env.bad("TUTTI_TRANSPORT", transport_names());
   settings.log_level = read_log_level(env);
   settings.progress = read_progress(env);
+  settings.dump_dir = env.text("TUTTI_DUMP_DIR").value_or("");
+  settings.dump_signal = read_dump_signal(env);
   settings.verbs_device = env.text("TUTTI_VERBS_DEVICE").value_or("");
   if (env.has("TUTTI_VERBS_GID"))
     settings.verbs_gid = env.integer("TUTTI_VERBS_GID", 0, 65535, "the index of a GID, from 0");

@@ -17,6 +17,8 @@
 //   TUTTI_VERBS_DEVICE       the RDMA device to use, or device:port
 //   TUTTI_VERBS_GID          the index of its GID to use
 //   TUTTI_TABLE              the file of a table of algorithms, read by rank 0 for all
+//   TUTTI_DUMP_DIR           where a rank writes what it has called when a communicator fails
+//   TUTTI_DUMP_SIGNAL        and when this signal comes: USR1, USR2, HUP or QUIT
 //   TUTTI_DEBUG              what the library says: warn, info or trace (tutti/log.h)
 //   TUTTI_LAUNCHER           where `tutti run` takes a rank's last words (launcher.h); set by it, not by users
 //

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "control/status_protocol.h"
 #include "topology/processors.h"
 
 namespace tutti::internal {
@@ -19,6 +20,15 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::chrono::milliseconds kSayingWithin{200};
+
+// Eight digits that tell the jobs of a host apart, and nothing of the salt.
+std::string number_of_job(const Digest& salt) {
+  const Digest digest = hmac_sha256("status", salt);
+  std::uint64_t number = 0;
+  for (int i = 0; i < 8; ++i) number = number << 8 | std::to_integer<std::uint64_t>(digest[i]);
+  const std::string digits = std::to_string(number % 100'000'000);
+  return std::string(8 - digits.size(), '0') + digits;
+}
 
 }  // namespace
 
@@ -78,6 +88,7 @@ void Plane::tick() {
     if (!ec) tick();
   });
   lines_ ? lines_->tick() : uplink_->tick(Clock::now());
+  status_.tick();
 }
 
 // --- joining
@@ -237,6 +248,14 @@ void Plane::farewell(Farewell farewell) {
   asio::post(io_, [this, farewell] { lines_->ask([&](Seat& seat) { seat.request(farewell, Clock::now()); }); });
 }
 
+std::string Plane::serve_status(StatusSource source) {
+  const std::string job = number_of_job(salt_);
+  asio::post(io_, [this, job, source = std::move(source)] {
+    if (!leaving_) status_.open(status_name(job, settings_.rank), settings_.dump_signal, source);
+  });
+  return job;
+}
+
 // --- the end
 
 void Plane::leave() {
@@ -252,6 +271,7 @@ void Plane::depart() {
   // Until then others may take this rank for the hub.
   const auto done = [this] {
     acceptor_.close();
+    status_.close();
     io_.stop();
   };
   lines_ ? lines_->leave(done) : uplink_->leave(done);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "control/acceptor.h"
 #include "control/lines.h"
+#include "control/status_server.h"
 #include "control/uplink.h"
 
 namespace tutti::internal {
@@ -29,6 +30,7 @@ class Plane final : public Control, public UplinkUser {
   const std::vector<Member>& members() const override { return members_; }
   int rank() const override { return settings_.rank; }
   const std::string& announced() const override { return announced_; }
+  std::string serve_status(StatusSource source) override;
   void leave() override;
   void on_connection(OnConnection handler) override;
   void connect(int peer, Path path, std::uint64_t communicator) override;
@@ -76,6 +78,7 @@ class Plane final : public Control, public UplinkUser {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer tick_timer_;
   Acceptor acceptor_;
+  StatusServer status_{io_};
   Digest salt_{};  // rank 0 draws it
   std::unique_ptr<Uplink> uplink_;
   Hub* hub_ = nullptr;                  // uplink_, on rank 0

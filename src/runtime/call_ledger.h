@@ -11,7 +11,7 @@ namespace tutti::internal {
 
 // Numbers the calls, and keeps account of them: for the peers that ask what this rank is doing (CallHistory, which the
 // control thread reads), and for the account that the rank gives when it leaves. Calls of one kind in a row count by
-// their number alone, so a call like the one before costs two stores. Under the engine's lock.
+// their number alone, so a call like the one before costs a few stores. Under the engine's lock.
 class CallLedger {
  public:
   const std::shared_ptr<CallHistory>& history() const { return history_; }
@@ -27,13 +27,19 @@ class CallLedger {
     history_->begins(sequence, kind);
     digest_ = mix(mix(mix(digest_ + sequence) + kind.word[0]) + kind.word[1]) + more;
   }
+  // The next call begins now, if it can: then enter() says which one that is.
+  void begin() { clock_.enters(); }
   void enter(std::uint32_t sequence) { history_->entered(sequence); }
-  void complete(std::uint32_t sequence) { history_->completed(sequence); }
+  void complete(std::uint32_t sequence) {
+    history_->completed(sequence);
+    clock_.completes();
+  }
 
   CallAccount account() const { return {count_, digest_, count_ == 0 ? Tag{} : Call::numbered(kind_, count_)}; }
 
  private:
   const std::shared_ptr<CallHistory> history_ = std::make_shared<CallHistory>();
+  CallTimes::Clock clock_{history_->times()};
   std::uint32_t count_ = 0;
   Tag kind_{};  // of the last call that was entered
   std::uint64_t digest_ = 0;

@@ -52,6 +52,7 @@ std::shared_ptr<Group> Group::make(std::shared_ptr<Job> job, std::uint64_t id, c
 void Group::begin() {
   job_->add(*this);
   job_->control().publish(id_, ledger_.history());
+  job_->recorder().add(id_, told_as_, members_, ledger_.history());
 }
 
 Group& Group::lane(int from, int to) {
@@ -96,6 +97,7 @@ Group::~Group() {
   const Engine::Lock lock(job_->engine());
   job_->remove(*this);
   job_->control().unpublish(id_);
+  job_->recorder().remove(id_);
   links_.clear();
 }
 

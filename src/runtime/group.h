@@ -187,6 +187,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Tag next_tag() const;
   void forget_at_once();
   bool ends_at_once(const Tag& tag, const Engine::Lock& lock);
+  void go_on_with_sent();
   bool goes_ahead(const Sides& sides, void* stream) const {
     return job_->goes_ahead() && (stream != nullptr || sides.staged());
   }
@@ -211,6 +212,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::chrono::milliseconds current_timeout() const;
   std::string name_of_timeout() const;
   void watch_device();
+  void record_wait(int peer, bool takes, BackoffPolicy::Clock::time_point now);
   bool is_cut_off();
   bool run_current();
   void give_up();
@@ -224,6 +226,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void accuse_mismatch(int peer, Tag mine, const Tag& theirs);
   bool finds_unclaimed();
   void fail_by_loss();
+  void has_just_failed();
   [[noreturn]] void refuse();
   [[noreturn]] void tell(const Error& error);
   Error error_for(const Request* request) const;

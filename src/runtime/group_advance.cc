@@ -43,6 +43,7 @@ void Group::make_ready(const Request& request) {
 
 inline void Group::enter(Request& request) {
   if (request.plan != ready_plan_ || request.label != ready_label_) make_ready(request);
+  ledger_.begin();
   ledger_.enter(request.sequence);
   request.stage = Request::Stage::entered;
   if (rendezvous_ != nullptr && request.plan->meets_on_device &&
@@ -123,10 +124,11 @@ bool Group::on_device(Request& request, bool done) {
   return done;
 }
 
-void Group::complete_current() {
-  ledger_.complete(current_->sequence);
-  moves_ += current_->operation.moves() + 1;
-  finish(*current_);
+inline void Group::complete_current() {
+  Request& request = *current_;
+  moves_ += request.operation.moves() + 1;
+  ledger_.complete(request.sequence);
+  finish(request);
   current_ = nullptr;
 }
 

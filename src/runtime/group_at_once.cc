@@ -37,8 +37,10 @@ Tag Group::next_tag() const {
   return Call::numbered(Call::labelled(ready_plan_->tag, ready_label_), ledger_.count() + 1);
 }
 
-// The rest of a call that has sent its messages.
+// The rest of a call that has sent its messages. The clock is read now: that takes as long as a message does, and these
+// are on their way meanwhile.
 bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
+  ledger_.begin();
   int looks = job_->engine().crowding().is_crowded() ? 1 : kLooks;
   while (!at_once_->has_all(tag)) {
     if (--looks == 0 || lock.is_wanted()) return false;
@@ -50,6 +52,12 @@ bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
   ledger_.complete(number);
   ++moves_;
   return true;
+}
+
+// It has been entered when its messages were sent.
+void Group::go_on_with_sent() {
+  ledger_.enter(current_->sequence);
+  current_->stage = Request::Stage::entered;
 }
 
 bool Group::send_at_once(ConstBuffer data, std::size_t count, DType dtype, const CallOptions& options) {

@@ -11,7 +11,12 @@ constexpr std::chrono::milliseconds kAbortWithin{1000};  // for callers that can
 
 void Group::fail(Failure failure) {
   failure.peer = members_.number_of(failure.peer);
-  if (failure_->fail(std::move(failure))) job_->engine().ring();
+  if (failure_->fail(std::move(failure))) has_just_failed();
+}
+
+void Group::has_just_failed() {
+  job_->recorder().failed(told_as_, failure_->failure()->message);
+  job_->engine().ring();
 }
 
 void Group::lose(const Notice& loss) {
@@ -21,7 +26,7 @@ void Group::lose(const Notice& loss) {
 }
 
 void Group::fail_by_loss() {
-  if (failure_->fail_by_loss()) job_->engine().ring();
+  if (failure_->fail_by_loss()) has_just_failed();
 }
 
 // No call begins any more.

@@ -281,6 +281,7 @@ void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Te
   admit(request, spec, sides, input, output, terms, lock);
   if (current_ == nullptr && queue_.empty()) {
     current_ = &request;
+    if (request.is_sent) go_on_with_sent();
   } else {
     queue_.push_back(&request);
   }

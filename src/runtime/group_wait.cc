@@ -107,7 +107,7 @@ std::string Group::name_of_timeout() const {
 void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
   const auto timeout = current_timeout();
-  if (!stall_.look(moves(), now, timeout / 4)) return;
+  if (!stall_.look(moves(), now, timeout / 4)) return ledger_.history()->waits_no_more();
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || !failure_->goes_on()) return;
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
@@ -115,6 +115,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   if (current_->waits_device && missing < 0) return watch_device();
   const auto [peer, takes] = missing >= 0 ? Operation::Awaited{missing, false} : current_->operation.waiting_for();
   if (peer < 0) return;
+  record_wait(peer, takes, now);
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, timeout / 4});
   if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
@@ -135,6 +136,12 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     job_->log().warn("still waiting: " + answers_.standing_of(peer, current_->call(), takes) + " after " +
                      seconds(waited));
   }
+}
+
+// For those that ask: `tutti status`.
+void Group::record_wait(int peer, bool takes, BackoffPolicy::Clock::time_point now) {
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>((now - stall_.waited()).time_since_epoch());
+  ledger_.history()->waits({current_->sequence, peer, current_->operation.step(), takes ? 1u : 0u, since.count()});
 }
 
 // The job's thread looks after one group as whoever waits does, and whoever drives a call looks after all driven ones.

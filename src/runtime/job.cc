@@ -48,7 +48,8 @@ Job::Job(const Settings& settings, std::shared_ptr<inproc::Hub> hub, std::shared
       engine_(settings_.rank),
       transports_(settings_, log_, engine_.sleeper(),
                   hub == nullptr ? nullptr : inproc::make_connector(std::move(hub), engine_.sleeper())),
-      notices_(settings_.size, log_) {}
+      notices_(settings_.size, log_),
+      recorder_(settings_, log_) {}
 
 std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shared_ptr<inproc::Hub> hub,
                                std::shared_ptr<DeviceRendezvous> rendezvous, std::optional<Appointment> appointment) {
@@ -82,6 +83,8 @@ void Job::enter() {
     transports_.on_connection(peer, path, communicator, fd, error);
     engine_.ring();
   });
+  recorder_.begin(control_->serve_status({.report = [this](bool with_calls) { return recorder_.report(with_calls); },
+                                          .dump = [this] { recorder_.dump(); }}));
   control_->on_notice([this](const Notice& notice) {
     notices_.heard(notice);
     engine_.ring();
@@ -112,6 +115,7 @@ Job::~Job() {
 // made or waited for in what is left of the process fail at once.
 void Job::leave() {
   engine_.stop([](JobMember& member) { member.leave_at_exit(); });
+  recorder_.close();
   control_->leave();
   notices_.fail_all_at_exit();
 }

@@ -15,6 +15,7 @@
 #include "runtime/notices.h"
 #include "runtime/process_jobs.h"
 #include "runtime/progress_thread.h"
+#include "runtime/recorder.h"
 #include "runtime/transports.h"
 #include "selection/choose.h"
 #include "transport/inproc/hub.h"
@@ -43,6 +44,7 @@ class Job final : public ProcessJob {
   Engine& engine() { return engine_; }
   Notices& notices() { return notices_; }
   Transports& transports() { return transports_; }
+  Recorder& recorder() { return recorder_; }
   int host_of(int rank) const { return transports_.hosts()[rank]; }
   std::unique_ptr<Channel> open(std::uint64_t communicator, int peer) {
     return transports_.open(*control_, communicator, peer);
@@ -91,6 +93,7 @@ class Job final : public ProcessJob {
   Engine engine_;
   Transports transports_;
   Notices notices_;
+  Recorder recorder_;
   std::unique_ptr<Control> control_;  // behind the above: its thread calls into them
   std::unique_ptr<ProgressThread> progress_thread_;
 };

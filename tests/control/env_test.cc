@@ -1,6 +1,7 @@
 #include "control/env.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -141,6 +142,7 @@ TEST(Env, EveryBadValueIsAnErrorThatNamesItsVariable) {
       {"TUTTI_PORTS", {"0", "5-4", "1-", "-1", "a-b", "1-70000", "1-2-3"}},
       {"TUTTI_TRANSPORT", {"udp", "SHM"}},
       {"TUTTI_PROGRESS", {"1", "THREAD", "both"}},
+      {"TUTTI_DUMP_SIGNAL", {"usr1", "KILL", "SIGSEGV", "10"}},
       {"TUTTI_DEBUG", {"1", "WARN", "all"}}};
   for (const auto& [name, values] : bad)
     for (const std::string& value : values) {
@@ -180,6 +182,11 @@ TEST(Env, GoodValuesAreTaken) {
   EXPECT_EQ(read(kTutti).progress, Progress::caller);
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PROGRESS", "caller"}})).progress, Progress::caller);
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PROGRESS", "thread"}})).progress, Progress::thread);
+  EXPECT_EQ(read(kTutti).dump_signal, 0);
+  EXPECT_EQ(read(with(kTutti, {{"TUTTI_DUMP_SIGNAL", "USR1"}})).dump_signal, SIGUSR1);
+  EXPECT_EQ(read(with(kTutti, {{"TUTTI_DUMP_SIGNAL", "SIGQUIT"}})).dump_signal, SIGQUIT);
+  EXPECT_EQ(read(kTutti).dump_dir, "");
+  EXPECT_EQ(read(with(kTutti, {{"TUTTI_DUMP_DIR", "/tmp"}})).dump_dir, "/tmp");
   EXPECT_EQ(read(kTutti).log_level, LogLevel::warn);
   EXPECT_EQ(read(kTutti).table, "");
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PORTS", "7"}})).port_last, 7);

@@ -42,14 +42,15 @@ TEST(Seat, AnswersPingsAndProbes) {
   EXPECT_FALSE(answer_to(9, 8).entered);
   EXPECT_EQ(answer_to(9, 8).sequence, 8u);
   EXPECT_FALSE(answer_to(10, 7).entered);
-  for (std::uint32_t s = 8; s < 40; ++s) enter(s);
+  constexpr std::uint32_t kLast = 7 + CallHistory::kKept;
+  for (std::uint32_t s = 8; s <= kLast; ++s) enter(s);
   EXPECT_TRUE(answer_to(9, 7).entered);  // too long ago to say which
   EXPECT_EQ(answer_to(9, 7).call, Tag{});
   EXPECT_FALSE(answer_to(9, 7).has_left);
   member.histories().unpublish(9);
-  EXPECT_TRUE(answer_to(9, 39).entered);
-  EXPECT_TRUE(answer_to(9, 39).has_left);
-  EXPECT_FALSE(answer_to(9, 40).entered);
+  EXPECT_TRUE(answer_to(9, kLast).entered);
+  EXPECT_TRUE(answer_to(9, kLast).has_left);
+  EXPECT_FALSE(answer_to(9, kLast + 1).entered);
 }
 
 TEST(Seat, RemembersTheCommunicatorsThatItHasLeftLately) {

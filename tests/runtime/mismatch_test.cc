@@ -244,6 +244,25 @@ TEST_P(Mismatch, IsToldOfARankThatHasLeftTheJob) {
       }
 }
 
+// Over TCP a root need not wait until its messages are taken. Each of its calls is of another kind than the one before.
+TEST(MismatchOfRoots, IsFoundWhereRanksAreAHundredKindsOfCallsAhead) {
+  Settings settings;
+  settings.transport = "tcp";
+  settings.timeout = 2s;
+  const auto thrown = outcomes(4, settings, [](Communicator& world) {
+    const int roots[] = {3, 2, 2, 3};
+    std::vector<std::int64_t> values(100);
+    for (std::size_t count = 1; count <= 100; ++count)
+      world.broadcast(values.data(), count, DType::int64, roots[world.rank()]);
+    std::this_thread::sleep_for(4s);  // those who are ahead: the others are to hear of it without their next call
+    world.barrier();
+  });
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::mismatch) << error->what();
+  }
+}
+
 TEST_P(Mismatch, NamesBothCalls) {
   Settings settings;
   settings.transport = GetParam();

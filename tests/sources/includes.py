@@ -43,6 +43,7 @@ ROOMS = {
     "tools/tutti/tune": "src include tools/tutti/command.h tools/tutti/machine tools/tutti/run tools/tutti/bench "
                         "tools/tutti/plan",
     "tools/tutti/doctor": "src include tools/tutti/command.h tools/tutti/machine",
+    "tools/tutti/status": "src include tools/tutti/command.h",
     "tools/tutti/train": "src include tools/tutti/command.h tools/tutti/machine tools/tutti/run",
     "tools/tutti": "include src/net/handshake.h",
 }

@@ -41,5 +41,6 @@ Subcommand add_train(CLI::App& app);   // train.cc
 Subcommand add_plan(CLI::App& app);    // plan.cc
 Subcommand add_tune(CLI::App& app);    // tune.cc
 Subcommand add_doctor(CLI::App& app);  // doctor.cc
+Subcommand add_status(CLI::App& app);  // status.cc
 
 }  // namespace tutti::internal::tools

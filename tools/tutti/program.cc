@@ -84,9 +84,10 @@ int run_program(int argc, char** argv) {
                        fmt::format("tutti {}, protocol {}", TUTTI_VERSION, tutti::internal::Handshake::kVersion),
                        "Print the version; ranks of one job need the same protocol");
   const Subcommand commands[] = {
-      tutti::internal::tools::add_run(app),   tutti::internal::tools::add_bench(app),
-      tutti::internal::tools::add_train(app), tutti::internal::tools::add_plan(app),
-      tutti::internal::tools::add_tune(app),  tutti::internal::tools::add_doctor(app),
+      tutti::internal::tools::add_run(app),    tutti::internal::tools::add_bench(app),
+      tutti::internal::tools::add_train(app),  tutti::internal::tools::add_plan(app),
+      tutti::internal::tools::add_tune(app),   tutti::internal::tools::add_doctor(app),
+      tutti::internal::tools::add_status(app),
   };
   const auto given = [&]() -> const Subcommand* {
     for (const Subcommand& command : commands) {
@@ -104,7 +105,7 @@ int run_program(int argc, char** argv) {
     return complain(who, fmt::format("{}\nTry {} --help.", error.what(), who), 2);
   }
   if (given() == nullptr)
-    return complain("tutti", "say what to do: run, bench, train, plan, tune or doctor. Try tutti --help.", 2);
+    return complain("tutti", "say what to do: run, bench, train, plan, tune, doctor or status. Try tutti --help.", 2);
   return run(*given());
 }
 

@@ -1,0 +1,58 @@
+// The flight recorder of a rank: what its communicators have called, and for whom they wait.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/log.h"
+#include "control/control.h"
+#include "runtime/members.h"
+#include "tutti/settings.h"
+
+namespace tutti::internal {
+
+// Gives it as JSON (docs/guide/status.md says what is in it), and writes that where Settings::dump_dir says.
+// Thread-safe. The communicators' histories are read as they are written, so this holds up no call.
+class Recorder {
+ public:
+  Recorder(const Settings& settings, const Log& log) : directory_(settings.dump_dir), size_(settings.size), log_(log) {}
+
+  // The job has this number.
+  void begin(const std::string& job);
+
+  // A communicator, or a lane of the communicator `whole`.
+  void add(std::uint64_t id, std::uint64_t whole, const Members& members, std::shared_ptr<const CallHistory> history);
+  void remove(std::uint64_t id);
+
+  // A communicator fails for the first time: that is written. Not after close(), when the process exits and so fails
+  // all of them.
+  void failed(std::uint64_t whole, const std::string& why);
+  void close();
+
+  // All of the recorder, or without the last calls.
+  std::string report(bool with_calls) const;
+  void dump() noexcept;
+
+ private:
+  struct Entry {
+    std::uint64_t whole = 0;
+    Members members;
+    std::shared_ptr<const CallHistory> history;
+  };
+  std::string file_name() const;
+
+  const std::string directory_;
+  const int size_;
+  const Log& log_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::string job_;
+  std::map<std::uint64_t, Entry> entries_;
+  std::map<std::uint64_t, std::string> failures_;  // by communicator
+  bool is_closed_ = false;
+  std::mutex writing_;  // one file at a time
+};
+
+}  // namespace tutti::internal
