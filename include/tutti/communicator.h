@@ -160,8 +160,9 @@ class Communicator {
   /// 0 has left the job, that holds for communicators which some rank left before rank 0 did.)
   TUTTI_API void finalize();
 
-  TUTTI_API int rank() const;  ///< the number of this rank here, [0, size())
-  TUTTI_API int size() const;  ///< how many ranks there are
+  TUTTI_API int rank() const;                    ///< the number of this rank here, [0, size())
+  TUTTI_API std::vector<int> job_ranks() const;  ///< the number in the job of each rank here
+  TUTTI_API int size() const;                    ///< how many ranks there are
 
   /// out[0, count) on every rank = the reduction over all ranks of in[0, count). In place: out == in.
   TUTTI_API void all_reduce(ConstBuffer in, Buffer out, std::size_t count, DType dtype, const Operator& op,
@@ -370,6 +371,21 @@ class Communicator {
   /// rank has or that is there twice, and for a list without this rank; Error{unsupported} in a forked child. Nothing
   /// is made then. Channels: as of split().
   TUTTI_API Communicator subgroup(std::span<const int> ranks, const std::string& name = "");
+
+  /// Collective among the ranks that are left: makes a communicator of those ranks of this one that are neither lost
+  /// nor have left the job, in their old order. To go on after Error{peer_lost}: this communicator has failed then, and
+  /// the new one has not. All agree on who is left; a rank that is lost later fails the new communicator, which can be
+  /// shrunk in turn. job_ranks() of the new one says who is who.
+  ///
+  /// Blocks until all that are left have called it, or have been lost or have left; at most as long as a call of this
+  /// communicator. May be called if no rank is lost, too. Symmetric memory and registrations serve the new one as
+  /// before.
+  ///
+  /// Threads: as a call of this communicator. Throws Error{partitioned} on a side of a broken network that is no
+  /// majority, and if the connection to the only other half of the ranks was cut: the others may go on too then.
+  /// Error{expelled} if this rank was given up itself. Error{timeout} if a rank that is left did not call it in time;
+  /// Error{unsupported} in a forked child. Nothing is made then. Channels: as of split().
+  TUTTI_API Communicator shrink();
 
   /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.
   ///

@@ -41,8 +41,10 @@ struct Member {
 struct Notice {
   enum class Kind : std::uint8_t {
     // Events: every rank hears them, in the same order (EventLog).
-    lost,      // `peer` is dead or was given up: final, every communicator with it fails, with `code`
-    left,      // `peer` has left in good order
+    lost,    // `peer` is dead or was given up: final, every communicator with it fails, with `code`
+    left,    // `peer` has left in good order
+    shrunk,  // those of communicator `communicator` that are left have all asked to go on: `ranks`, in its order; none:
+             // the ranks that are left are no majority
     poisoned,  // `peer` found that communicator `communicator` has failed: `code`, `about` and `message` say why
     // To one rank.
     expelled,  // this rank was given up by the others, as `peer` says: final, all its communicators fail
@@ -58,7 +60,8 @@ struct Notice {
   std::string message;       // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
   std::uint32_t serial = 0;  // of an event: its number, from 1
   int about = -1;            // poisoned: the culprit, a rank of the job
-  bool confirmed = false;    // lost: the peer is dead, or stands still, as the kernel of its host says
+  std::vector<std::int32_t> ranks = {};  // shrunk: of the job
+  bool confirmed = false;                // lost: the peer is dead, or stands still, as the kernel of its host says
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there
   bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
@@ -145,6 +148,12 @@ class Control {
   // of which `communicator` is a lane, has left the lane too, even if it never made it. For a peer that has left the
   // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
+  // Says that this rank goes on without those that `communicator` has lost; `ranks` are all of it. Once all that are
+  // left have said so, a Notice{shrunk} follows on every rank. Thread-safe.
+  virtual void shrink(std::uint64_t communicator, const std::vector<int>& ranks) = 0;
+  // Asks all these ranks, as probe() does. Only the first rank that asks about a call gets the answers. Thread-safe.
+  virtual void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
+                      std::uint32_t sequence) = 0;
   // Where the answers to probes come from; unknown communicators are answered with "not entered". Thread-safe.
   virtual void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) = 0;
   virtual void unpublish(std::uint64_t communicator) = 0;

@@ -27,6 +27,7 @@ class EventLog {
     switch (event.kind) {
       case Notice::Kind::lost: state(event.peer) = event.confirmed ? State::dead : State::expelled; break;
       case Notice::Kind::left: state(event.peer) = State::left; break;
+      case Notice::Kind::shrunk: break;
       case Notice::Kind::poisoned: failed_.insert(event.communicator); break;
       default: return false;
     }
@@ -42,6 +43,20 @@ class EventLog {
   bool is_lost(int rank) const { return state(rank) == State::dead || state(rank) == State::expelled; }
   // It may live, and count in what is no majority: it is there, or it was given up without the proof of its death.
   bool may_live(int rank) const { return state(rank) == State::present || state(rank) == State::expelled; }
+  // Whether the ranks that are there, and for which `is_here` holds, are more than half of those that may live, or half
+  // of them and the lowest.
+  template <class IsHere>
+  bool is_majority(IsHere&& is_here) const {
+    int living = 0, here = 0;
+    bool has_lowest = false;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (!may_live(rank)) continue;
+      const bool counts = !is_gone(rank) && is_here(rank);
+      if (++living == 1) has_lowest = counts;
+      if (counts) ++here;
+    }
+    return 2 * here > living || (2 * here == living && has_lowest);
+  }
   bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
 
   std::string why_lost(int rank) const {

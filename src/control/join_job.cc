@@ -42,6 +42,11 @@ class Alone final : public Control {
            .about = about});
   }
   void probe(int, std::uint64_t, std::uint64_t, std::uint32_t) override {}
+  void shrink(std::uint64_t communicator, const std::vector<int>& ranks) override {
+    hear_(
+        {.kind = Notice::Kind::shrunk, .peer = 0, .communicator = communicator, .ranks = {ranks.begin(), ranks.end()}});
+  }
+  void survey(const std::vector<int>&, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
   void unpublish(std::uint64_t) override {}
   void farewell(Farewell) override {}

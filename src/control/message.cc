@@ -99,8 +99,8 @@ void fields(auto& archive, Of<Member> auto& m) {
           m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
-  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.confirmed, n.sequence, n.entered,
-          n.call, n.last, n.has_left);
+  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.ranks, n.confirmed, n.sequence,
+          n.entered, n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) {
   archive(i.member, i.size, i.timeout_ms, i.transport, i.attempt);
@@ -112,6 +112,8 @@ void fields(auto&, Of<Ping> auto&) {}
 void fields(auto&, Of<Goodbye> auto&) {}
 void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
 void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
+void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole, s.sequence, s.ranks); }
+void fields(auto& archive, Of<Shrink> auto& s) { archive(s.communicator, s.ranks); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }

@@ -59,6 +59,19 @@ struct Answer {  // member -> hub -> member
   Notice notice;
 };
 
+// member -> hub: a Probe from it to each of these ranks. Once for each call: who asks later hears of the verdict.
+struct Survey {
+  std::uint64_t communicator = 0, whole = 0;
+  std::uint32_t sequence = 0;
+  std::vector<std::int32_t> ranks = {};
+};
+
+// member -> hub: this rank is ready to go on with those of the communicator that are left.
+struct Shrink {
+  std::uint64_t communicator = 0;
+  std::vector<std::int32_t> ranks = {};  // all of it
+};
+
 // member -> the next hub, behind the events that it knows: it is one of its members now.
 struct Enlistment {
   std::uint32_t events = 0;  // how many it knows
@@ -78,7 +91,7 @@ struct Summons {
 // was given up; agreed, differed: hub -> who said Farewell. Farewell: member -> hub; hub -> members, when the hub
 // leaves: what the next one is to compare with.
 using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
-                                    Farewell, Enlistment, Death, Summons>;
+                                    Farewell, Enlistment, Death, Summons, Survey, Shrink>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

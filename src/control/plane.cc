@@ -224,6 +224,19 @@ void Plane::probe(int peer, std::uint64_t communicator, std::uint64_t whole, std
   });
 }
 
+void Plane::shrink(std::uint64_t communicator, const std::vector<int>& ranks) {
+  asio::post(io_, [this, shrink = Shrink{communicator, {ranks.begin(), ranks.end()}}] {
+    lines_->ask([&](Seat& seat) { seat.request(shrink, Clock::now()); });
+  });
+}
+
+void Plane::survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
+                   std::uint32_t sequence) {
+  asio::post(io_, [this, survey = Survey{communicator, whole, sequence, {peers.begin(), peers.end()}}] {
+    lines_->ask([&](Seat& seat) { seat.request(survey, Clock::now()); });
+  });
+}
+
 void Plane::stranger(const std::string& what) {
   ++unreported_strangers_;
   const Clock::time_point now = Clock::now();

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,9 +95,11 @@ class Relay {
 
   void enlist(int rank, std::uint32_t events);
   void open_if_complete();
+  void shrink(int from, const Shrink& shrink);
+  void end_shrinking();
+  void survey(int from, const Survey& survey);
   void serve(int from, const ControlMessage& message);
   void judge(Clock::time_point now);
-  bool is_majority() const;
   void log(Notice event);
   void expel(int rank);
   void tell(int rank, ControlMessage message);  // if it is present
@@ -118,7 +121,13 @@ class Relay {
   std::uint32_t opened_at_ = 0;  // how many events there were then
   std::vector<Member> members_;
   std::map<int, Suspicion> suspicions_;
-  std::vector<std::pair<int, ControlMessage>> early_;  // what members said before it was open
+  struct Shrinking {
+    std::vector<std::int32_t> ranks;  // all of the communicator
+    std::set<int> ready;
+  };
+  std::map<std::uint64_t, Shrinking> shrinkings_;                   // by communicator
+  std::map<std::uint64_t, std::pair<std::uint32_t, int>> surveys_;  // by communicator: the last call, and who asked
+  std::vector<std::pair<int, ControlMessage>> early_;               // what members said before it was open
   std::vector<Outgoing> outgoing_;
 };
 

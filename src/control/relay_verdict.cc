@@ -80,27 +80,12 @@ void Relay::judge(Clock::time_point now) {
   suspicions_ = std::move(rest);
   if (suspicions_.empty() || std::ranges::any_of(suspicions_, [&](const auto& s) { return s.second.until > now; }))
     return;
-  const bool decides = is_majority();
+  const bool decides = log_.is_majority([&](int rank) { return !suspicions_.contains(rank); });
   for (const auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
     const bool partitioned = !decides && suspicion.evidence == Evidence::silence;
     decide(rank, partitioned ? ErrorCode::partitioned : ErrorCode::peer_lost,
            suspicion.why + (partitioned ? "; the ranks that are left here are no majority" : ""), false);
   }
-}
-
-// Whether the members that nobody suspects are more than half of the ranks that may live, or half and the lowest.
-bool Relay::is_majority() const {
-  int lowest = -1, living = 0, here = 0;
-  bool has_lowest = false;
-  for (int rank = 0; rank < log_.ranks(); ++rank) {
-    if (!log_.may_live(rank)) continue;
-    const bool is_here = !log_.is_gone(rank) && !suspicions_.contains(rank);
-    if (lowest < 0) has_lowest = is_here;
-    if (lowest < 0) lowest = rank;
-    ++living;
-    if (is_here) ++here;
-  }
-  return 2 * here > living || (2 * here == living && has_lowest);
 }
 
 }  // namespace tutti::internal

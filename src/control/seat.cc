@@ -151,7 +151,7 @@ void Seat::take_relayed() {
 void Seat::request(ControlMessage message, Clock::time_point now) {
   if (is_over_) return;
   if (const auto* poison = std::get_if<Notice>(&message); poison && log_.has_failed(poison->communicator)) return;
-  if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Answer>(message))
+  if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Survey>(message))
     unsettled_.push_back(message);
   if (is_hub()) {
     relay_->received(rank_, message, now);
@@ -174,6 +174,10 @@ void Seat::settle(const Notice& notice) {
       case Notice::Kind::poisoned: {
         const auto* poison = std::get_if<Notice>(&said);
         return poison != nullptr && poison->communicator == notice.communicator;
+      }
+      case Notice::Kind::shrunk: {
+        const auto* shrink = std::get_if<Shrink>(&said);
+        return shrink != nullptr && shrink->communicator == notice.communicator;
       }
       case Notice::Kind::agreed:
       case Notice::Kind::differed: {

@@ -172,6 +172,10 @@ int Communicator::size() const { return group_->size(); }
 
 Communicator Communicator::split(int color, int key) { return Communicator(internal::split(*group_, color, key)); }
 
+std::vector<int> Communicator::job_ranks() const { return group_->members().job_ranks(); }
+
+Communicator Communicator::shrink() { return Communicator(internal::shrink(*group_)); }
+
 Communicator Communicator::subgroup(std::span<const int> ranks, const std::string& name) {
   return Communicator(internal::subgroup(*group_, ranks, name));
 }

@@ -73,6 +73,30 @@ std::shared_ptr<Group> subgroup(Group& group, std::span<const int> ranks, const 
   return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
 }
 
+// All hear the same decision, which has a number of its own.
+std::shared_ptr<Group> shrink(Group& group) {
+  Job& job = group.job();
+  job.engine().refuse_if_forked();
+  const Members& members = group.members();
+  const auto limit = group.timeout().count() > 0 ? group.timeout() : job.settings().timeout;
+  job.control().shrink(group.id(), members.job_ranks());
+  const std::optional<Notice> decided = job.notices().shrinkings().wait(group.id(), limit);
+  if (!decided) {
+    if (const auto failure = group.failure(); failure && failure->code == ErrorCode::expelled) throw Error(*failure);
+    throw Error(ErrorCode::timeout,
+                members.own_name() + ": shrink: not all ranks that are left have called it within " +
+                    std::to_string(std::chrono::duration<double>(limit).count()) + " s",
+                group.rank(), -1);
+  }
+  if (decided->ranks.empty())
+    throw Error(ErrorCode::partitioned,
+                members.own_name() + ": shrink: the ranks that can be reached are no majority of those that may live",
+                group.rank(), -1);
+  std::vector<int> left;
+  for (const std::int32_t rank : decided->ranks) left.push_back(members.rank_of(rank));
+  return subgroup(group, left, "shrink " + std::to_string(decided->serial));
+}
+
 Operator make_operator(Group& group, const std::string& name, CombineFunction function) {
   using Name = std::array<char, 64>;
   constexpr std::size_t kMost = PlanCache::kMaxCustom;

@@ -12,9 +12,10 @@
 
 namespace tutti::internal {
 
-// As Communicator::split(), subgroup(), make_operator() and allocate(). Throw Error.
+// As Communicator::split(), subgroup(), shrink(), make_operator() and allocate(). Throw Error.
 std::shared_ptr<Group> split(Group& group, int color, int key);
 std::shared_ptr<Group> subgroup(Group& group, std::span<const int> ranks, const std::string& name);
+std::shared_ptr<Group> shrink(Group& group);
 Operator make_operator(Group& group, const std::string& name, CombineFunction function);
 std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes);
 

@@ -22,8 +22,10 @@ constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
 constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
-// A peer that is in the call too waits for another rank, and knows better which one is missing. So it is let time out
-// first. At most a fourth of the timeout.
+// At a timeout all ranks are asked whether they are in the call. They have that long to answer.
+constexpr std::chrono::milliseconds kSurveyWithin{300};
+// If all are in it, a peer may know better who holds the call up. So it is let time out first. At most a fourth of the
+// timeout.
 constexpr std::chrono::milliseconds kGraceForWhoKnows{1000};
 
 std::string seconds(BackoffPolicy::Clock::duration time) {
@@ -122,14 +124,22 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     job_->control().probe(members_.job_rank_of(peer), id_, told_as_, current_->sequence);
     job_->transports().look_at_peers();
   }
+  if (stall_.is_time_to_survey(timeout))
+    job_->control().survey(members_.job_ranks(), id_, told_as_, current_->sequence);
+  const auto absent = waited <= timeout
+                          ? std::vector<int>{}
+                          : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
   if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
                           local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
-  } else if (waited > timeout + (answers_.has_entered(peer, current_->sequence)
-                                     ? std::min(timeout / 4, kGraceForWhoKnows)
-                                     : std::chrono::milliseconds(0))) {
+  } else if (!absent.empty()) {
+    accuse({ErrorCode::timeout, absent.front(),
+            answers_.absence_of(absent, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
+  } else if (waited > timeout + kSurveyWithin +
+                          (answers_.has_entered(peer, current_->sequence) ? std::min(timeout / 4, kGraceForWhoKnows)
+                                                                          : std::chrono::milliseconds(0))) {
     accuse({ErrorCode::timeout, peer,
             answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {

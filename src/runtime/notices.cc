@@ -11,9 +11,11 @@ void Notices::heard(const Notice& notice) {
     case Notice::Kind::lost:
     case Notice::Kind::poisoned:
     case Notice::Kind::expelled:
+      if (notice.kind == Notice::Kind::expelled) shrinkings_.heard(notice);
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
       break;
+    case Notice::Kind::shrunk: shrinkings_.heard(notice); break;
     case Notice::Kind::answer:
       for (JobMember* member : members_)
         if (member->id() == notice.communicator) member->on_notice(notice);

@@ -9,6 +9,7 @@
 
 #include "runtime/job_member.h"
 #include "runtime/partings.h"
+#include "runtime/shrinkings.h"
 
 namespace tutti::internal {
 
@@ -26,6 +27,7 @@ class Notices {
 
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   Partings& partings() { return partings_; }
+  Shrinkings& shrinkings() { return shrinkings_; }
 
   void fail_all_at_exit();
   // Around a fork(), so that the child finds all of this whole.
@@ -41,6 +43,7 @@ class Notices {
   std::vector<JobMember*> members_;
   std::vector<Notice> bad_news_;  // in order; also of communicators that this rank has not made yet
   Partings partings_;
+  Shrinkings shrinkings_;
 };
 
 }  // namespace tutti::internal

@@ -1,10 +1,12 @@
 // What peers have answered when they were asked how they stand in a call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "control/control.h"
 #include "runtime/members.h"
@@ -29,6 +31,36 @@ class PeerAnswers {
     return answer != answers_.end() && answer->second.sequence == sequence && answer->second.entered;
   }
 
+  // The ranks that have said that they are not in the call, if all others but `own` have answered or `is_late`.
+  std::vector<int> absent_from(std::uint32_t sequence, int own, bool is_late) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<int> absent;
+    for (int peer = 0; peer < members_.size(); ++peer) {
+      if (peer == own) continue;
+      const auto answer = answers_.find(peer);
+      const bool is_here = answer != answers_.end() && answer->second.sequence == sequence;
+      if (!is_here && !is_late) return {};
+      if (is_here && !answer->second.entered) absent.push_back(peer);
+    }
+    return absent;
+  }
+
+  // "ranks 2 and 5 have not entered barrier #412; rank 2 last completed broadcast #411; rank 5 has completed no call
+  // yet;", the first few of many.
+  std::string absence_of(const std::vector<int>& absent, const Call& call) const {
+    if (absent.size() == 1) return standing_of(absent.front(), call, false);
+    const std::lock_guard lock(mutex_);
+    const std::size_t named = std::min<std::size_t>(absent.size(), 8);
+    std::string text = "ranks", last;
+    for (std::size_t i = 0; i < named; ++i) {
+      text += i == 0 ? " " : i + 1 == absent.size() ? " and " : ", ";
+      text += std::to_string(members_.number_of(absent[i]));
+      last.append(" ").append(members_.name_of(absent[i])).append(" ").append(last_of(absent[i])).append(";");
+    }
+    if (named < absent.size()) text += " and " + std::to_string(absent.size() - named) + " more";
+    return text + " have not entered " + members_.name_of(call) + ";" + last;
+  }
+
   // How `peer` stands in the call, as far as it has said: "rank 2 has not entered all_reduce #412 (float32 x 1048576,
   // sum); it last completed broadcast #411;". takes: this rank waits for it to take what was sent to it.
   std::string standing_of(int peer, const Call& call, bool takes) const {
@@ -40,14 +72,16 @@ class PeerAnswers {
     if (answer->second.entered)
       return name + " is in " + words + " too, but " +
              (takes ? "has not taken what is sent to it" : "what it should send has not come");
-    const bool some = answer->second.last != Tag{};
-    return name + " has not entered " + words + "; it " +
-           (some ? "last completed " + members_.name_of(Call::unpack(answer->second.last))
-                 : "has completed no call yet") +
-           ";";
+    return name + " has not entered " + words + "; it " + last_of(peer) + ";";
   }
 
  private:
+  // The caller holds the mutex, and there is an answer.
+  std::string last_of(int peer) const {
+    const Tag& last = answers_.at(peer).last;
+    return last != Tag{} ? "last completed " + members_.name_of(Call::unpack(last)) : "has completed no call yet";
+  }
+
   const Members& members_;
   mutable std::mutex mutex_;
   std::map<int, Notice> answers_;  // by peer

@@ -41,6 +41,12 @@ class StallDetector {
     return warned_ = true;
   }
 
+  // Once.
+  bool is_time_to_survey(Clock::duration after) {
+    if (waited_ <= after || surveyed_) return false;
+    return surveyed_ = true;
+  }
+
   // How long something has been so, as far as looks can say.
   class Lasting {
    public:
@@ -69,7 +75,7 @@ class StallDetector {
   Clock::time_point looked_{};
   Clock::duration waited_{}, next_question_{};
   Lasting left_, lost_;  // the peer that is waited for; any rank
-  bool warned_ = false;
+  bool warned_ = false, surveyed_ = false;
 };
 
 }  // namespace tutti::internal

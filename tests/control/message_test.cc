@@ -23,6 +23,7 @@ std::vector<ControlMessage> one_of_each() {
   notice.message = std::string("a \0 b", 5);
   notice.serial = 12;
   notice.about = 2;
+  notice.ranks = {1, 3};
   notice.confirmed = true;
   notice.sequence = 99;
   notice.entered = true;
@@ -42,7 +43,9 @@ std::vector<ControlMessage> one_of_each() {
           Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}},
           Enlistment{3},
           Death{2},
-          Summons{true}};
+          Summons{true},
+          Survey{1, 2, 3, {4, 5}},
+          Shrink{6, {7, 8, 9}}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {
