@@ -128,6 +128,16 @@ TUTTI_API tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key,
 TUTTI_API tutti_result_t tutti_comm_create_group(tutti_comm_t comm, const int* ranks, int nranks, const char* name,
                                                  tutti_comm_t* part);
 
+/// Collective among the ranks that are left: *part = a communicator of those ranks of `comm` that are neither lost nor
+/// have left the job, in their old order, to go on after TUTTI_ERROR_PEER_LOST. All agree on who is left. Blocks until
+/// all of these have called it, or have been lost or have left; at most as long as a call of `comm`. In a group too it
+/// is made at once. *part begins with the algorithm, the order and the timeout of `comm`. See Communicator::shrink().
+///
+/// Threads: as a call of `comm`. Errors: TUTTI_REMOTE_ERROR: TUTTI_ERROR_PARTITIONED, if the ranks that can be reached
+/// are no majority; TUTTI_ERROR_EXPELLED, if this rank was given up; TUTTI_ERROR_TIMEOUT, if a rank that is left did
+/// not call it. *part is null then, and nothing is made.
+TUTTI_API tutti_result_t tutti_comm_shrink(tutti_comm_t comm, tutti_comm_t* part);
+
 /// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
 /// gets TUTTI_INVALID_USAGE.
 ///

@@ -239,6 +239,10 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   return made([&](tutti_comm_t* part) { return tutti_comm_split(handle_, color, key, part); });
 }
 
+std::unique_ptr<Communicator> Communicator::shrink() {
+  return made([&](tutti_comm_t* part) { return tutti_comm_shrink(handle_, part); });
+}
+
 std::unique_ptr<Communicator> Communicator::subgroup(const std::vector<int>& ranks, const std::string& name) {
   return made([&](tutti_comm_t* part) {
     return tutti_comm_create_group(handle_, ranks.data(), static_cast<int>(ranks.size()), name.c_str(), part);

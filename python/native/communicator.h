@@ -71,6 +71,7 @@ class Communicator {
   int rank() const;
   int size() const;
   std::unique_ptr<Communicator> split(int color, int key);  // null for a negative color
+  std::unique_ptr<Communicator> shrink();
   std::unique_ptr<Communicator> subgroup(const std::vector<int>& ranks, const std::string& name);
   std::unique_ptr<Memory> allocate(std::size_t bytes);
   std::unique_ptr<Adoption> adopt(std::uintptr_t address, std::size_t bytes, py::object keep);

@@ -87,6 +87,7 @@ void bind_communicator(py::module_& module) {
       .def_property_readonly("rank", &Communicator::rank)
       .def_property_readonly("size", &Communicator::size)
       .def("split", &Communicator::split)
+      .def("shrink", &Communicator::shrink)
       .def("subgroup", &Communicator::subgroup)
       .def("allocate", &Communicator::allocate)
       .def("adopt", &Communicator::adopt)

@@ -202,6 +202,29 @@ def test_a_timeout_of_a_call_names_the_rank():
     assert "TUTTI_TIMEOUT" not in text  # the caller named the time itself
 
 
+def goes_on_without_a_dead_rank(rank: int, size: int) -> tuple[int, int, float]:
+    world = tutti.init()
+    world.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(tutti.Error) as error:
+        while True:
+            world.all_reduce(np.ones(10))
+    assert error.value.code == tutti.ErrorCode.PEER_LOST and error.value.peer == 1
+    left = world.shrink()
+    x = np.full(10, float(rank))
+    left.all_reduce(x)
+    return left.rank, left.size, float(x[0])
+
+
+def test_those_that_are_left_go_on_without_a_dead_rank():
+    ranks = Ranks(3, goes_on_without_a_dead_rank)
+    said = sorted(ranks._results.get(timeout=60) for _ in range(2))
+    assert [value for _, _, value in said] == [(0, 2, 2.0), (1, 2, 2.0)], said
+    for process in ranks.processes:
+        process.join(30)
+
+
 def different_calls(rank: int, size: int) -> None:
     world = tutti.init()
     with pytest.raises(tutti.Error) as error:

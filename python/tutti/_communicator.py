@@ -151,6 +151,14 @@ class Communicator:
         """
         return Communicator(self._native.subgroup(list(ranks), name))
 
+    def shrink(self) -> Communicator:
+        """A communicator of the ranks that are neither lost nor have left, in their old order: to go on after PEER_LOST.
+
+        All that are left call it; it waits for them. Raises PARTITIONED where these are no majority, EXPELLED if this
+        rank was given up itself, and TIMEOUT if one that is left does not call it.
+        """
+        return Communicator(self._native.shrink())
+
     def finalize(self) -> None:
         """Leaves once the started calls are over. Raises the communicator's failure, or MISMATCH if a rank that left
         before had made other calls. Then only destroy() is allowed."""

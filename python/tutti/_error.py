@@ -17,6 +17,8 @@ class ErrorCode(enum.IntEnum):
     ABORTED = 9  #: a rank aborted the communicator, or exited
     SYSTEM = 10  #: the operating system, CUDA or an RDMA device refused something
     INTERNAL = 11  #: a mistake of the library
+    PARTITIONED = 12  #: some ranks cannot be reached, and those that can are no majority
+    EXPELLED = 13  #: the other ranks have given this one up
 
 
 class Error(RuntimeError):

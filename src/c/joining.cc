@@ -117,6 +117,14 @@ tutti_result_t tutti_comm_split(tutti_comm_t comm, int color, int key, tutti_com
   });
 }
 
+tutti_result_t tutti_comm_shrink(tutti_comm_t comm, tutti_comm_t* part) {
+  return guarded([&] {
+    tutti_comm_t& made = cleared("tutti_comm_shrink", part, "part");
+    tutti_comm& whole = in_use("tutti_comm_shrink", comm);
+    made = make(whole.world.shrink(), whole.order, whole.algorithm).release();
+  });
+}
+
 tutti_result_t tutti_comm_create_group(tutti_comm_t comm, const int* ranks, int nranks, const char* name,
                                        tutti_comm_t* part) {
   constexpr char kHere[] = "tutti_comm_create_group";

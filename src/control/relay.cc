@@ -92,7 +92,8 @@ void Relay::serve(int from, const ControlMessage& message) {
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
     lose(rank, died("the kernel of its host says so"), Evidence::kernel, member(from).heard);
   } else if (const auto* ready = std::get_if<Shrink>(&message)) {
-    shrink(from, *ready);
+    going_on_.is_ready(from, *ready);
+    shrink();
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
@@ -114,29 +115,11 @@ void Relay::serve(int from, const ControlMessage& message) {
   }
 }
 
-void Relay::shrink(int from, const Shrink& shrink) {
-  Shrinking& one = shrinkings_[shrink.communicator];
-  one.ranks = shrink.ranks;
-  one.ready.insert(from);
-  end_shrinking();
-}
-
-// A communicator is shrunk once all of its ranks that are there are ready, and none of these is suspected.
-void Relay::end_shrinking() {
-  for (auto next = shrinkings_.begin(); next != shrinkings_.end();) {
-    const auto& [communicator, one] = *next;
-    std::vector<std::int32_t> left;
-    for (const std::int32_t rank : one.ranks)
-      if (rank >= 0 && rank < log_.ranks() && !log_.is_gone(rank)) left.push_back(rank);
-    const bool is_ready =
-        std::ranges::all_of(left, [&](int rank) { return one.ready.contains(rank) && !suspicions_.contains(rank); });
-    if (!is_ready) {
-      ++next;
-      continue;
-    }
-    if (!log_.is_majority([](int) { return true; })) left.clear();
-    log({.kind = Notice::Kind::shrunk, .peer = rank_, .communicator = communicator, .ranks = std::move(left)});
-    next = shrinkings_.erase(next);
+void Relay::shrink() {
+  const auto is_suspected = [this](int rank) { return suspicions_.contains(rank); };
+  for (Notice& decided : going_on_.take_decided(log_, is_suspected)) {
+    decided.peer = rank_;
+    log(std::move(decided));
   }
 }
 
@@ -165,7 +148,7 @@ void Relay::log(Notice event) {
     if (rank == rank_ || (member(rank).enlisted && (!log_.is_gone(rank) || (leaves && rank == event.peer))))
       outgoing_.push_back({rank, event});
   if (event.kind == Notice::Kind::lost) expel(event.peer);
-  if (event.kind == Notice::Kind::lost || event.kind == Notice::Kind::left) end_shrinking();
+  if (event.kind == Notice::Kind::lost || event.kind == Notice::Kind::left) shrink();
 }
 
 void Relay::expel(int rank) {

@@ -21,13 +21,13 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "control/event_log.h"
 #include "control/farewells.h"
+#include "control/going_on.h"
 #include "control/message.h"
 
 namespace tutti::internal {
@@ -76,7 +76,7 @@ class Relay {
   std::vector<Outgoing> take_outgoing();  // some may be to the hub's own rank
   // While not all have enlisted: whether that rank is to be called, as it has not come by itself.
   bool misses(int rank) const {
-    return !is_open_ && is_late_ && rank > rank_ && !log_.is_gone(rank) &&
+    return !is_open_ && last_tick_ - begun_ >= pace_.tick && rank > rank_ && !log_.is_gone(rank) &&
            !members_[static_cast<std::size_t>(rank)].enlisted;
   }
   bool is_open() const { return is_open_; }
@@ -95,8 +95,7 @@ class Relay {
 
   void enlist(int rank, std::uint32_t events);
   void open_if_complete();
-  void shrink(int from, const Shrink& shrink);
-  void end_shrinking();
+  void shrink();
   void survey(int from, const Survey& survey);
   void serve(int from, const ControlMessage& message);
   void judge(Clock::time_point now);
@@ -104,9 +103,10 @@ class Relay {
   void expel(int rank);
   void tell(int rank, ControlMessage message);  // if it is present
   Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
-  bool is_confirmed(int rank, Evidence evidence) const { return evidence == Evidence::kernel || is_near(rank); }
-  bool is_near(int rank) const {
-    return hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)];
+  // No network can be at fault on the hub's own host.
+  bool is_confirmed(int rank, Evidence evidence) const {
+    return evidence == Evidence::kernel ||
+           hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)];
   }
 
   const int rank_;
@@ -117,15 +117,10 @@ class Relay {
   Clock::time_point last_tick_;
   const Clock::time_point begun_;
   bool is_open_;                 // all members have enlisted
-  bool is_late_ = false;         // it should be by now
   std::uint32_t opened_at_ = 0;  // how many events there were then
   std::vector<Member> members_;
   std::map<int, Suspicion> suspicions_;
-  struct Shrinking {
-    std::vector<std::int32_t> ranks;  // all of the communicator
-    std::set<int> ready;
-  };
-  std::map<std::uint64_t, Shrinking> shrinkings_;                   // by communicator
+  GoingOn going_on_;
   std::map<std::uint64_t, std::pair<std::uint32_t, int>> surveys_;  // by communicator: the last call, and who asked
   std::vector<std::pair<int, ControlMessage>> early_;               // what members said before it was open
   std::vector<Outgoing> outgoing_;

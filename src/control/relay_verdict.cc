@@ -44,7 +44,6 @@ void Relay::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now))
     for (Member& one : members_) one.heard = now;
   last_tick_ = now;
-  if (!is_open_ && now - begun_ >= pace_.tick) is_late_ = true;
   for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
     if (log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist

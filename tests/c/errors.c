@@ -146,6 +146,16 @@ void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size) 
   EXPECT(tutti_last_error_code(world) == TUTTI_ERROR_PEER_LOST);
   EXPECT(strstr(tutti_last_error(world), "was lost") != NULL);
   FAILS(tutti_barrier(world, NULL), TUTTI_REMOTE_ERROR, "was lost");
+
+  tutti_comm_t left = NULL;
+  int ranks = 0, sum = 0;
+  FAILS(tutti_comm_shrink(world, NULL), TUTTI_INVALID_ARGUMENT, "part is null");
+  SUCCEEDS(tutti_comm_shrink(world, &left));
+  SUCCEEDS(tutti_comm_count(left, &ranks));
+  EXPECT(ranks == size - 1);
+  SUCCEEDS(tutti_all_reduce(&rank, &sum, 1, TUTTI_INT32, TUTTI_SUM, left, NULL));
+  EXPECT(sum == (size - 1) * (size - 2) / 2);
+  SUCCEEDS(tutti_comm_destroy(left));
 }
 
 struct parents {
