@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 #include "control/simulated_job.h"
@@ -218,6 +219,44 @@ TEST(Seat, WhateverHappensTheRanksThatAreLeftAgree) {
       for (int other = 0; other < ranks; ++other) {
         const bool is_there = job.runs(other) && !job.seat(other).is_over();
         EXPECT_EQ(job.seat(rank).log().is_gone(other), !is_there) << "rank " << rank << " of " << other;
+      }
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+}
+
+// One host is cut off for good, and something else happens. Whoever runs agrees with all on its side, and knows that the
+// other side is lost.
+TEST(Seat, WhicheverHostIsCutOffEachSideAgrees) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int hosts = 2 + static_cast<int>(random() % 3), ranks = hosts + static_cast<int>(random() % 4);
+    std::vector<int> host_of;
+    for (int rank = 0; rank < ranks; ++rank) host_of.push_back(rank * hosts / ranks);
+    const int cut_off = static_cast<int>(random() % static_cast<unsigned>(hosts));
+    SimulatedJob job(host_of, kUsual, seed);
+    job.run(milliseconds(random() % 1500));
+    if (random() % 3 == 0) job.kill(static_cast<int>(random() % static_cast<unsigned>(ranks)));
+    if (random() % 3 == 0) job.leave(static_cast<int>(random() % static_cast<unsigned>(ranks)));
+    job.run(milliseconds(random() % 20));
+    for (int host = 0; host < hosts; ++host)
+      if (host != cut_off) job.cut(host, cut_off);
+    job.run(milliseconds(25'000));
+    const auto is_on = [&](int rank, bool side) {
+      return job.runs(rank) && !job.seat(rank).is_over() && (host_of[static_cast<std::size_t>(rank)] == cut_off) == side;
+    };
+    for (const bool side : {false, true}) {
+      std::optional<std::vector<int>> first;
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (!is_on(rank, side)) continue;
+        std::vector<int> events;
+        for (const Notice& event : job.events(rank))
+          events.insert(events.end(), {static_cast<int>(event.kind), event.peer, static_cast<int>(event.code)});
+        if (!first) first = events;
+        EXPECT_EQ(events, *first) << "rank " << rank;
+        for (int other = 0; other < ranks; ++other)
+          EXPECT_EQ(job.seat(rank).log().is_gone(other), !is_on(other, side)) << rank << " of " << other;
       }
     }
     if (::testing::Test::HasFailure()) break;
