@@ -25,6 +25,10 @@ constexpr auto kPause = 3 * kSilence / 10;
 // for; if several are, perhaps one after the other.
 constexpr auto kDeathIsHeardWithin = 3s;
 constexpr auto kSilenceIsHeardWithin = 12 * kSilence / 10 + 1s;
+constexpr auto kLate = 100ms;  // of a death; is only printed
+// After that a call ends within moments. If a peer was stopped in the middle of it, over shared memory, in ten seconds:
+// so communicator.h says.
+constexpr auto kThrownWithin = 1s, kThrownWithinIfStopped = 11s;
 
 int number_from(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
@@ -83,6 +87,8 @@ class Course {
       return blame("a stopped rank that goes on hangs");
     for (int rank = 0; rank < plan_.ranks; ++rank)
       if (is_stopped(rank)) ++tally.of_the_stopped[job_.rank(rank).story->code];
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      if (is_stopped(rank) && job_.rank(rank).story->code != "expelled") note("not expelled");
     job_.close_input();
     const auto has_ended = [](const FaultJob::Rank& rank) { return rank.status.has_value(); };
     if (!job_.listen(Clock::now() + kLeavesWithin, [&] { return job_.all(has_ended, [](int) { return true; }); }))
@@ -152,24 +158,34 @@ class Course {
     const bool pauses = std::ranges::count(plan_.blows, Fault::pause, &FaultPlan::Blow::fault) > 0;
     (is_silent ? tally.silences : pauses ? tally.with_pauses : tally.deaths).push_back(seconds(heard - *first_hit_));
     tally.thrown.push_back(seconds(thrown - heard));
-    const auto silent = std::ranges::count_if(plan_.blows, [](const auto& blow) { return blow.fault == Fault::stop; });
-    const Clock::duration limit = !is_silent   ? Clock::duration(kDeathIsHeardWithin)
-                                  : silent > 1 ? 2 * kSilenceIsHeardWithin
-                                               : kSilenceIsHeardWithin;
-    if (thrown - *first_hit_ > limit) blame("heard after " + std::to_string(seconds(thrown - *first_hit_)) + " s");
+    const auto stops = std::ranges::count(plan_.blows, Fault::stop, &FaultPlan::Blow::fault);
+    const Clock::duration limit = !is_silent  ? Clock::duration(kDeathIsHeardWithin)
+                                  : stops > 1 ? 2 * kSilenceIsHeardWithin
+                                              : kSilenceIsHeardWithin;
+    if (heard - *first_hit_ > limit) blame("heard after " + std::to_string(seconds(heard - *first_hit_)) + " s");
+    if (thrown - heard > (stops > 0 ? kThrownWithinIfStopped : kThrownWithin))
+      blame("thrown " + std::to_string(seconds(thrown - heard)) + " s after it was heard");
+    if (!is_silent && !pauses && heard - *first_hit_ > kLate) note("late");
   }
 
-  void blame(const std::string& what) const {
+  void note(const std::string& what) const {
+    std::printf("%s: %s%s\n", what.c_str(), plan_.text().c_str(), stories().c_str());
+  }
+
+  std::string stories() const {
     std::string all;
     for (int number = 0; number < plan_.ranks; ++number) {
       const FaultJob::Rank& rank = job_.rank(number);
       all += "\n  rank " + std::to_string(number) + ": ";
+      if (first_hit_ && rank.heard) all += std::to_string(seconds(*rank.heard - *first_hit_)) + " s, ";
       if (first_hit_ && rank.story) all += std::to_string(seconds(rank.story->when - *first_hit_)) + " s: ";
       all += rank.story ? rank.story->whole() : rank.heard ? "has heard, its call goes on" : "nothing";
       if (rank.status) all += " (ended, status " + std::to_string(*rank.status) + ")";
     }
-    ADD_FAILURE() << what << ": " << plan_.text() << all;
+    return all;
   }
+
+  void blame(const std::string& what) const { ADD_FAILURE() << what << ": " << plan_.text() << stories(); }
 
   const FaultPlan& plan_;
   FaultJob job_;
