@@ -55,11 +55,13 @@ Lines::Lines(asio::io_context& io, int rank, const std::vector<Member>& members,
   follow_log();
 }
 
-// If both ranks have made a connection, that of the higher one counts.
+// If both ranks have made a connection, that of the higher one counts. The lower one closes the other, once it has
+// both: if the higher one did, the lower one might see that first, and take it for a death.
 void Lines::carry(int rank, const std::shared_ptr<Link>& made, bool by_higher) {
   if (is_open(rank)) {
     if (!by_higher && !peer(rank).by_lower) return made->close();
-    peer(rank).link->close();
+    const bool is_other_ends = rank < rank_ && by_higher && peer(rank).by_lower;
+    if (!is_other_ends) peer(rank).link->close();
     if (rank == seat_.hub()) seat_.disconnected();
   }
   peer(rank).by_lower = !by_higher;
@@ -127,12 +129,13 @@ void Lines::set_alarm() {
   });
 }
 
-// Makes the connections that the seat wants, and ends those that it wanted while it had no hub.
+// Makes the connections that the seat wants, and ends those that it wanted while it had no hub. Those that lower ranks
+// have made stay: one that is the hub now has something to say.
 void Lines::call() {
   for (int rank = 0; rank < ranks(); ++rank) {
     if (seat_.wants(rank) && !is_open(rank) && !peer(rank).is_called)
       connect_to(rank);
-    else if (rank > seat_.hub() && rank < rank_ && !seat_.wants(rank) && is_open(rank))
+    else if (rank > seat_.hub() && rank < rank_ && !seat_.wants(rank) && is_open(rank) && !peer(rank).by_lower)
       peer(rank).link->close();
   }
   if (seat_.is_over() || seat_.is_enlisted() || !is_open(seat_.hub())) return;

@@ -74,10 +74,13 @@ class Relay {
   void leave();  // the hub's own goodbye
 
   std::vector<Outgoing> take_outgoing();  // some may be to the hub's own rank
-  // While not all have enlisted: whether that rank is to be called, as it has not come by itself.
+  // While not all have enlisted: whether that rank is to be called, as it has not come by itself. Not again once that
+  // has failed.
   bool misses(int rank) const {
+    const auto suspicion = suspicions_.find(rank);
     return !is_open_ && last_tick_ - begun_ >= pace_.tick && rank > rank_ && !log_.is_gone(rank) &&
-           !members_[static_cast<std::size_t>(rank)].enlisted;
+           !members_[static_cast<std::size_t>(rank)].enlisted &&
+           (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
   bool is_open() const { return is_open_; }
 

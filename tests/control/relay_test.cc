@@ -191,6 +191,19 @@ TEST(Relay, ANewHubCompletesTheLogOfAll) {
   EXPECT_EQ(to_three, 1);
 }
 
+// Else a call that fails at once would be made again at once, without end.
+TEST(Relay, AMemberThatCannotBeCalledIsNotCalledAgain) {
+  EventLog log(4);
+  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);
+  relay.lose(0, "it died", Evidence::kernel, at(0));
+  EXPECT_FALSE(relay.misses(2));  // it may come by itself
+  relay.tick(at(2'000));
+  EXPECT_TRUE(relay.misses(2) && relay.misses(3));
+  relay.lose(2, "it cannot be reached any more", Evidence::closing, at(2'001));
+  EXPECT_FALSE(relay.misses(2));
+  EXPECT_TRUE(relay.misses(3));
+}
+
 TEST(Relay, ANewHubWaitsHalfTheSilenceForWhoDoesNotCome) {
   EventLog log(4);
   Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);

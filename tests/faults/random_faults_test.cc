@@ -1,0 +1,215 @@
+// Ranks are killed and stopped at random. Every call ends in time, with the right result or with an error, and all
+// survivors of the communicator tell the same story. More faults than usual, and other ones:
+//
+//     FAULTS=300 FAULT_SEED=5000 build/release/tests/faults/faults_test
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "brief.h"
+#include "faults/fault_job.h"
+#include "faults/fault_plan.h"
+
+namespace tutti::internal {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = FaultJob::Clock;
+
+constexpr auto kJoinsWithin = 30s, kHangsAfter = 20s, kLeavesWithin = 10s;
+constexpr auto kPause = 3 * kSilence / 10;
+// Of a death all hear within moments, even on a machine that others use too. A rank that is silent has to be waited
+// for; if several are, perhaps one after the other.
+constexpr auto kDeathIsHeardWithin = 3s;
+constexpr auto kSilenceIsHeardWithin = 12 * kSilence / 10 + 1s;
+constexpr auto kLate = 100ms;  // of a death; is only printed
+// After that a call ends within moments. If a peer was stopped in the middle of it, over shared memory, in ten seconds:
+// so communicator.h says.
+constexpr auto kThrownWithin = 1s, kThrownWithinIfStopped = 11s;
+
+int number_from(const char* variable, int otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+// Of many faults.
+struct Tally {
+  std::vector<double> deaths, silences, with_pauses;  // seconds until the last survivor had heard
+  std::vector<double> thrown;                         // and from there until its call had thrown
+  std::map<std::string, int> stories, of_the_stopped;
+
+  static std::string spread(std::vector<double> seconds) {
+    if (seconds.empty()) return "none";
+    std::ranges::sort(seconds);
+    const auto at = [&](double part) { return seconds[static_cast<std::size_t>(part * (seconds.size() - 1.0))]; };
+    char text[200];
+    std::snprintf(text, sizeof text, "%zu: median %.3f s, 90 %% within %.3f s, 99 %% within %.3f s, the longest %.3f s",
+                  seconds.size(), at(0.5), at(0.9), at(0.99), at(1));
+    return text;
+  }
+  static std::string counts(const std::map<std::string, int>& list) {
+    std::string text;
+    for (const auto& [what, times] : list) text += (text.empty() ? "" : ", ") + std::to_string(times) + " " + what;
+    return text.empty() ? "none" : text;
+  }
+  void print() const {
+    const auto quick = std::ranges::count_if(deaths, [](double time) { return time < 0.1; });
+    std::printf("deaths, until all know: %s; %zd within 0.1 s\n", spread(deaths).c_str(), quick);
+    std::printf("silences, until all know: %s\n", spread(silences).c_str());
+    std::printf("with a survivor that paused, until all know: %s\n", spread(with_pauses).c_str());
+    std::printf("from there until all calls have thrown: %s\n", spread(thrown).c_str());
+    std::printf("survivors heard: %s; stopped ranks: %s\n", counts(stories).c_str(), counts(of_the_stopped).c_str());
+  }
+};
+
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+// One job, and what is done to it.
+class Course {
+ public:
+  Course(const FaultPlan& plan, const TwoHosts* hosts) : plan_(plan), job_(plan, hosts) {}
+
+  void run(Tally& tally) {
+    if (!job_.listen(Clock::now() + kJoinsWithin, [&] { return all_are_ready(); })) return blame("not all have joined");
+    strike();
+    const auto is_told = [](const FaultJob::Rank& rank) { return rank.story && rank.heard; };
+    if (!job_.listen(Clock::now() + kHangsAfter, [&] { return job_.all(is_told, is_survivor()); }))
+      return blame("a survivor hangs");
+    compare();
+    judge(tally);
+    for (const auto& blow : plan_.blows)
+      if (blow.fault == Fault::stop) job_.signal(blow.rank, SIGCONT);
+    const auto is_stopped = [&](int rank) { return plan_.blow_at(rank) && plan_.blow_at(rank)->fault == Fault::stop; };
+    if (!job_.listen(Clock::now() + kHangsAfter, [&] { return job_.all(is_told, is_stopped); }))
+      return blame("a stopped rank that goes on hangs");
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      if (is_stopped(rank)) ++tally.of_the_stopped[job_.rank(rank).story->code];
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      if (is_stopped(rank) && job_.rank(rank).story->code != "expelled") note("not expelled");
+    job_.close_input();
+    const auto has_ended = [](const FaultJob::Rank& rank) { return rank.status.has_value(); };
+    if (!job_.listen(Clock::now() + kLeavesWithin, [&] { return job_.all(has_ended, [](int) { return true; }); }))
+      return blame("a rank does not end");
+    for (int number = 0; number < plan_.ranks; ++number) {
+      const FaultJob::Rank& rank = job_.rank(number);
+      const auto* const blow = plan_.blow_at(number);
+      const bool is_killed = blow && (blow->fault == Fault::kill || blow->fault == Fault::kill_forked);
+      if (*rank.status != (is_killed ? SIGKILL : 0))
+        blame("rank " + std::to_string(number) + " ended with status " + std::to_string(*rank.status));
+      if (!rank.wrong.empty()) blame("rank " + std::to_string(number) + ": " + rank.wrong.front());
+    }
+  }
+
+ private:
+  bool all_are_ready() const {
+    return job_.all([](const FaultJob::Rank& rank) { return rank.is_ready; }, [](int) { return true; });
+  }
+  std::function<bool(int)> is_survivor() const {
+    return [this](int rank) { return plan_.is_of_group(rank) && !plan_.hits(rank); };
+  }
+
+  void strike() {
+    struct Act {
+      Clock::time_point when;
+      int rank, signal;
+      bool is_hit;
+    };
+    std::vector<Act> acts;
+    const auto begin = Clock::now();
+    for (const auto& blow : plan_.blows) {
+      const bool kills = blow.fault == Fault::kill || blow.fault == Fault::kill_forked;
+      acts.push_back({begin + blow.at, blow.rank, kills ? SIGKILL : SIGSTOP, blow.fault != Fault::pause});
+      if (blow.fault == Fault::pause) acts.push_back({begin + blow.at + kPause, blow.rank, SIGCONT, false});
+    }
+    std::ranges::stable_sort(acts, {}, &Act::when);
+    for (const Act& act : acts) {
+      job_.listen(act.when);
+      if (act.is_hit && !first_hit_) {
+        for (int rank = 0; rank < plan_.ranks; ++rank)
+          if (job_.rank(rank).heard || job_.rank(rank).story) blame("an error before there was a fault");
+        first_hit_ = Clock::now();
+      }
+      job_.signal(act.rank, act.signal);
+    }
+  }
+
+  void compare() {
+    std::optional<FaultJob::Story> first;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      if (!is_survivor()(rank)) continue;
+      const auto& story = *job_.rank(rank).story;
+      if (!first) first = story;
+      if (!is_same(story, *first)) return blame("the stories differ");
+    }
+  }
+
+  void judge(Tally& tally) {
+    Clock::time_point heard, thrown;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      if (!is_survivor()(rank)) continue;
+      heard = std::max(heard, *job_.rank(rank).heard);
+      thrown = std::max(thrown, job_.rank(rank).story->when);
+      ++tally.stories[job_.rank(rank).story->code];
+    }
+    const bool is_silent = plan_.is_heard_by_silence_only();
+    const bool pauses = std::ranges::count(plan_.blows, Fault::pause, &FaultPlan::Blow::fault) > 0;
+    (is_silent ? tally.silences : pauses ? tally.with_pauses : tally.deaths).push_back(seconds(heard - *first_hit_));
+    tally.thrown.push_back(seconds(thrown - heard));
+    const auto stops = std::ranges::count(plan_.blows, Fault::stop, &FaultPlan::Blow::fault);
+    const Clock::duration limit = !is_silent  ? Clock::duration(kDeathIsHeardWithin)
+                                  : stops > 1 ? 2 * kSilenceIsHeardWithin
+                                              : kSilenceIsHeardWithin;
+    if (heard - *first_hit_ > limit) blame("heard after " + std::to_string(seconds(heard - *first_hit_)) + " s");
+    if (thrown - heard > (stops > 0 ? kThrownWithinIfStopped : kThrownWithin))
+      blame("thrown " + std::to_string(seconds(thrown - heard)) + " s after it was heard");
+    if (!is_silent && !pauses && heard - *first_hit_ > kLate) note("late");
+  }
+
+  void note(const std::string& what) const {
+    std::printf("%s: %s%s\n", what.c_str(), plan_.text().c_str(), stories().c_str());
+  }
+
+  std::string stories() const {
+    std::string all;
+    for (int number = 0; number < plan_.ranks; ++number) {
+      const FaultJob::Rank& rank = job_.rank(number);
+      all += "\n  rank " + std::to_string(number) + ": ";
+      if (first_hit_ && rank.heard) all += std::to_string(seconds(*rank.heard - *first_hit_)) + " s, ";
+      if (first_hit_ && rank.story) all += std::to_string(seconds(rank.story->when - *first_hit_)) + " s: ";
+      all += rank.story ? rank.story->whole() : rank.heard ? "has heard, its call goes on" : "nothing";
+      if (rank.status) all += " (ended, status " + std::to_string(*rank.status) + ")";
+    }
+    return all;
+  }
+
+  void blame(const std::string& what) const { ADD_FAILURE() << what << ": " << plan_.text() << stories(); }
+
+  const FaultPlan& plan_;
+  FaultJob job_;
+  std::optional<Clock::time_point> first_hit_;
+};
+
+class RandomFaults : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Wire, RandomFaults, testing::Values("shm", "tcp", "hosts"),
+                         [](const auto& it) { return it.param; });
+
+TEST_P(RandomFaults, EverySurvivorTellsTheSameStoryInTime) {
+  std::optional<TwoHosts> hosts;
+  if (GetParam() == "hosts" && !TwoHosts::can_be_made()) GTEST_SKIP() << "no network namespaces";
+  if (GetParam() == "hosts") hosts.emplace();
+  const int faults = number_from("FAULTS", kBrief ? 4 : 14);
+  const int first = number_from("FAULT_SEED", 1);
+  std::printf("seeds %d to %d\n", first, first + faults - 1);
+  Tally tally;
+  for (int seed = first; seed < first + faults; ++seed) {
+    const FaultPlan plan = FaultPlan::draw(static_cast<unsigned>(seed), GetParam());
+    Course(plan, hosts ? &*hosts : nullptr).run(tally);
+  }
+  tally.print();
+}
+
+}  // namespace
+}  // namespace tutti::internal

@@ -1,0 +1,219 @@
+// All ranks of a communicator hear the same of its first failure, also when rank 0 has left, is stopped, or is dead.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "net/free_port.h"
+#include "runtime/processes.h"
+#include "runtime/stories.h"
+#include "tutti/communicator.h"
+
+namespace tutti::internal {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kShortSilence{1000};
+
+class Verdict : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Wire, Verdict, testing::Values("shm", "tcp"), [](const auto& it) { return it.param; });
+
+Communicator join_at(std::uint16_t port, const std::string& transport, int rank, int size) {
+  Settings settings = meeting_at(port, transport, rank, size);
+  settings.heartbeat_timeout = kShortSilence;
+  return Communicator::join(settings);
+}
+
+// Of the ranks but rank 0, which leaves the job. Nothing on rank 0.
+std::optional<Communicator> join_without_zero(std::uint16_t port, const std::string& transport, int rank, int size) {
+  Communicator world = join_at(port, transport, rank, size);
+  Communicator others = world.split(rank > 0 ? 1 : 0);
+  if (rank == 0) return std::nullopt;
+  return others;
+}
+
+// All-reduces on and on. What ends them.
+Error end_of_calls(Communicator& communicator) {
+  std::vector<float> values(1 << 18);
+  try {
+    while (true) communicator.all_reduce(std::span(values), Op::sum);
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+TEST_P(Verdict, AnAbortIsHeardByAllAfterRankZeroHasLeft) {
+  constexpr int kRanks = 4;
+  const std::uint16_t port = free_port();
+  Stories stories;
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    std::optional<Communicator> others = join_without_zero(port, GetParam(), r, kRanks);
+    if (r == 0) return;
+    others->barrier();
+    if (r == 1) {
+      std::this_thread::sleep_for(500ms);
+      report('a');
+      others->abort("out of cheese");
+      ::pause();
+    }
+    try {
+      others->barrier();
+    } catch (const Error& error) {
+      stories.tell(r, error);
+    }
+    report('h');
+    ::pause();
+  });
+  EXPECT_EQ(ranks.status_of(0), 0);
+  ASSERT_EQ(ranks.next_report(), 'a');
+  const auto begin = Clock::now();
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(ranks.next_report(), 'h');
+  EXPECT_LT(Clock::now() - begin, 1s);
+  for (const int r : {2, 3}) EXPECT_EQ(stories.of(r), "aborted 0: rank 0 aborted: out of cheese");
+  for (const int r : {1, 2, 3}) ranks.kill(r);
+}
+
+TEST_P(Verdict, AMismatchIsHeardByAllAfterRankZeroHasLeft) {
+  constexpr int kRanks = 4;
+  const std::uint16_t port = free_port();
+  Stories stories;
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    std::optional<Communicator> others = join_without_zero(port, GetParam(), r, kRanks);
+    if (r == 0) return;
+    others->barrier();
+    std::this_thread::sleep_for(500ms);
+    report('j');
+    std::vector<float> values(5);
+    try {
+      others->all_reduce(values.data(), values.data(), r == 2 ? 4 : 5, DType::float32, Op::sum);
+      others->barrier();
+      others->barrier();
+    } catch (const Error& error) {
+      stories.tell(r, error);
+    }
+    report('h');
+    ::pause();
+  });
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+  const auto begin = Clock::now();
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ranks.next_report(), 'h');
+  EXPECT_LT(Clock::now() - begin, 1s);
+  for (const int r : {1, 2, 3}) {
+    EXPECT_EQ(stories.of(r), stories.of(1));
+    ranks.kill(r);
+  }
+  for (const std::string part : {"mismatch ", "float32 x 4", "float32 x 5"})
+    EXPECT_NE(stories.of(1).find(part), std::string::npos) << stories.of(1);
+}
+
+// Of the two ranks the one that leaves later hears of it.
+TEST_P(Verdict, RanksThatLeaveAfterRankZeroAreStillCompared) {
+  constexpr int kRanks = 3;
+  const std::uint16_t port = free_port();
+  Stories stories;
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    std::optional<Communicator> others = join_without_zero(port, GetParam(), r, kRanks);
+    if (r == 0) return;
+    others->barrier();
+    std::this_thread::sleep_for(500ms);
+    Communicator part = others->split(0);
+    part.barrier();  // both have a channel to the other
+    if (r == 2) std::this_thread::sleep_for(300ms);
+    std::int32_t value = r;
+    part.broadcast(std::span(&value, 1), part.rank());
+    try {
+      part.finalize();
+    } catch (const Error& error) {
+      stories.tell(r, error);
+    }
+    report('h');
+    ::pause();
+  });
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(ranks.next_report(), 'h');
+  EXPECT_EQ(stories.of(1), "");
+  EXPECT_EQ(stories.of(2).find("mismatch "), 0u) << stories.of(2);
+  for (const int r : {1, 2}) ranks.kill(r);
+}
+
+// The others hear in about the time of silence. The rank itself hears why, once it goes on.
+TEST_P(Verdict, AStoppedRankIsGivenUpInTimeAndHearsThatItWasExpelled) {
+  constexpr int kRanks = 3;
+  for (const int victim : {0, 1}) {
+    const std::uint16_t port = free_port();
+    Stories stories;
+    Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+      Communicator world = join_at(port, GetParam(), r, kRanks);
+      world.barrier();
+      report('j');
+      stories.tell(r, end_of_calls(world));
+      report('h');
+      ::pause();
+    });
+    for (int i = 0; i < kRanks; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+    std::this_thread::sleep_for(100ms);
+    ranks.signal(victim, SIGSTOP);
+    const auto stopped = Clock::now();
+    for (int i = 0; i < kRanks - 1; ++i) {
+      ASSERT_EQ(ranks.next_report(), 'h');
+      EXPECT_GT(Clock::now() - stopped, 8 * kShortSilence / 10);  // its last word may be a tick old
+    }
+    EXPECT_LT(Clock::now() - stopped, 12 * kShortSilence / 10 + 1s);
+    std::this_thread::sleep_until(stopped + 3 * kShortSilence);
+    ranks.signal(victim, SIGCONT);
+    ASSERT_EQ(ranks.next_report(), 'h');
+    EXPECT_LT(Clock::now() - stopped, 3 * kShortSilence + 1s);
+    const std::string name = "rank " + std::to_string(victim), number = std::to_string(victim);
+    const std::string why = "no word from it for 1 s: its process is stopped, or its host unreachable";
+    EXPECT_EQ(stories.of(victim), "expelled " + number + ": the other ranks have given " + name + " up: " + why);
+    for (int r = 0; r < kRanks; ++r) {
+      if (r != victim) {
+        EXPECT_EQ(stories.of(r), "peer_lost " + number + ": " + name + " was lost: " + why);
+      }
+      ranks.kill(r);
+    }
+  }
+}
+
+// Its connections stay open: only the kernel says that its process has ended.
+TEST_P(Verdict, ADeathIsHeardWithinASecondAlsoIfAForkedChildLivesOn) {
+  constexpr int kRanks = 4;
+  for (const int victim : {0, 2}) {
+    const std::uint16_t port = free_port();
+    Stories stories;
+    Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+      Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+      std::vector<float> values(1 << 18);
+      world.all_reduce(std::span(values), Op::sum);
+      if (r == victim && ::fork() == 0) {
+        ::alarm(60);
+        ::pause();
+        ::_exit(0);
+      }
+      report('j');
+      stories.tell(r, end_of_calls(world));
+      report('h');
+      ::pause();
+    });
+    for (int i = 0; i < kRanks; ++i) ASSERT_EQ(ranks.next_report(), 'j');
+    std::this_thread::sleep_for(50ms);
+    ranks.kill(victim);
+    const auto death = Clock::now();
+    for (int i = 0; i < kRanks - 1; ++i) ASSERT_EQ(ranks.next_report(), 'h');
+    EXPECT_LT(Clock::now() - death, 1s);
+    const std::string name = "rank " + std::to_string(victim), number = std::to_string(victim);
+    for (int r = 0; r < kRanks; ++r) {
+      if (r == victim) continue;
+      EXPECT_EQ(stories.of(r),
+                "peer_lost " + number + ": " + name + " was lost: its process died (the kernel of its host says so)");
+      ranks.kill(r);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::internal
