@@ -93,6 +93,7 @@ struct Farewell {
     CallAccount account = {};
   };
   std::vector<Departed> done = {};  // what a hub hands on: the ranks that have left the communicator and its lanes
+  bool again = false;               // it is said once more, to another hub, which may have heard it
 };
 
 // What a rank brings. Rank 0 says all of its own to all ranks when they have joined. Of what others bring only what a

@@ -32,7 +32,7 @@ void Plane::no_room_for(const Handshake::Opening& opening, bool local) {
     return deliver({opening.from, path, opening.communicator, Socket(),
                     Error(ErrorCode::system, why, settings_.rank, opening.from)});
   }
-  if (!hub_) return;        // the rank calls again
+  if (!hub_) return;        // it calls again: lines.cc
   data_listeners_.clear();  // there will be no job: room for some to whom it is to be told
   hub_->turned_away(why);
 }
@@ -84,7 +84,7 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
     failed(where + ": " + why);
   };
   // A connected peer gets more time to answer: its machine may be swamped by its ranks, for example. If its process
-  // dies, the connection closes; if it stands still, rank 0 says so.
+  // dies, the connection closes; if it stands still, the hub says so.
   link->start(error == EINPROGRESS, settings_.connect_timeout, kSlowest * settings_.connect_timeout);
 }
 

@@ -57,6 +57,11 @@ class EventLog {
     }
     return 2 * here > living || (2 * here == living && has_lowest);
   }
+  std::uint32_t shrinkings_of(std::uint64_t communicator) const {
+    return static_cast<std::uint32_t>(std::ranges::count_if(events_, [&](const Notice& event) {
+      return event.kind == Notice::Kind::shrunk && event.communicator == communicator;
+    }));
+  }
   bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
 
   std::string why_lost(int rank) const {

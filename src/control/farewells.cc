@@ -4,6 +4,16 @@
 
 namespace tutti::internal {
 
+std::optional<Farewell> Farewells::compare(const Farewell& farewell) {
+  if (farewell.again)
+    for (const Heard& one : heard_)
+      if (one.communicator == farewell.communicator && one.rank == farewell.rank) return one.verdict;
+  const auto verdict = farewell.peer < 0 ? compare_whole(farewell) : compare_lane(farewell);
+  heard_.push_front({farewell.communicator, farewell.rank, verdict});
+  if (heard_.size() > kRemembered) heard_.pop_back();
+  return verdict;
+}
+
 std::optional<Farewell> Farewells::compare_whole(const Farewell& farewell) {
   const auto entry = entries_.try_emplace(farewell.communicator, Entry{farewell}).first;
   Farewell& first = entry->second.first;

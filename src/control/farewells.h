@@ -6,7 +6,9 @@
 // Of two ranks that differ the one that leaves later hears of it; nobody waits for anybody.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -20,9 +22,7 @@ class Farewells {
  public:
   // One more rank has left. A rank that left before, if it had made other calls: of the same communicator, or of a lane
   // to the rank that leaves now, which this one never made.
-  std::optional<Farewell> compare(const Farewell& farewell) {
-    return farewell.peer < 0 ? compare_whole(farewell) : compare_lane(farewell);
-  }
+  std::optional<Farewell> compare(const Farewell& farewell);
 
   // What the rank that is asked would answer, if it has left the communicator of the question, or that of which it is a
   // lane.
@@ -32,6 +32,11 @@ class Farewells {
   std::vector<Farewell> first() const;
 
  private:
+  struct Heard {
+    std::uint64_t communicator;
+    int rank;
+    std::optional<Farewell> verdict;
+  };
   struct Entry {
     Farewell first;  // of it, `done` is kept
     int left = 0;    // ranks
@@ -42,6 +47,8 @@ class Farewells {
   const CallAccount* account_of(int rank, std::uint64_t communicator) const;
 
   std::map<std::uint64_t, Entry> entries_;  // by communicator
+  static constexpr std::size_t kRemembered = 1024;
+  std::deque<Heard> heard_;  // the last ones, for those that are said again
   // Lanes that one end has left: by the communicator that they are part of, the other end, and their own number.
   std::map<std::tuple<std::uint64_t, int, std::uint64_t>, Farewell> lanes_;
 };

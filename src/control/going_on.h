@@ -15,7 +15,8 @@ namespace tutti::internal {
 
 class GoingOn {
  public:
-  void is_ready(int rank, const Shrink& shrink) {
+  void is_ready(int rank, const Shrink& shrink, const EventLog& log) {
+    if (shrink.decided < log.shrinkings_of(shrink.communicator)) return;  // said before that was decided
     Waiting& one = waiting_[shrink.communicator];
     one.ranks = shrink.ranks;
     one.ready.insert(rank);

@@ -1,6 +1,7 @@
 #include "control/lines.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -74,7 +75,7 @@ void Lines::carry(int rank, const std::shared_ptr<Link>& made, bool by_higher) {
     if (peer(rank).link.get() != raw) return;
     peer(rank).link = nullptr;
     if (peer(rank).is_called) return;  // the other end may prefer that connection
-    seat_.closed(rank, why, Clock::now());
+    seat_.closed(rank, why, Evidence::closing, Clock::now());
     act();
   };
 }
@@ -125,47 +126,36 @@ void Lines::set_alarm() {
   if (!due) return;
   alarm_.expires_at(*due);
   alarm_.async_wait([this](error_code ec) {
-    if (!ec) tick();
+    if (ec) return;
+    seat_.look(Clock::now());
+    act();
   });
 }
 
-// Makes the connections that the seat wants, and ends those that it wanted while it had no hub. Those that lower ranks
-// have made stay: one that is the hub now has something to say.
+// Makes the connections that the seat wants. Those that it wants no more stay: a rank that becomes the hub speaks
+// there.
 void Lines::call() {
-  for (int rank = 0; rank < ranks(); ++rank) {
-    if (seat_.wants(rank) && !is_open(rank) && !peer(rank).is_called)
-      connect_to(rank);
-    else if (rank > seat_.hub() && rank < rank_ && !seat_.wants(rank) && is_open(rank) && !peer(rank).by_lower)
-      peer(rank).link->close();
-  }
+  for (int rank = 0; rank < ranks(); ++rank)
+    if (seat_.wants(rank) && !is_open(rank) && !peer(rank).is_called) connect_to(rank);
   if (seat_.is_over() || seat_.is_enlisted() || !is_open(seat_.hub())) return;
   seat_.connected(Clock::now());
   act();
 }
 
 void Lines::connect_to(int rank) {
+  if (!peer(rank).is_called) peer(rank).called = Clock::now();
   peer(rank).is_called = true;
-  const auto failed = [this, rank](const std::string& why) {
-    peer(rank).is_called = false;
-    if (is_open(rank)) return;  // it has called meanwhile
-    seat_.closed(rank, "it cannot be reached any more: " + why, Clock::now());
-    act();
-  };
   const Member &theirs = members_[static_cast<std::size_t>(rank)], &mine = members_[static_cast<std::size_t>(rank_)];
   const auto place = theirs.host_id == mine.host_id ? Endpoint::local(theirs.local_name)
                                                     : Endpoint::parse(theirs.address, theirs.port);
-  if (!place) return failed("it listens on no network address");
+  if (!place) return not_reached(rank, "it listens on no network address", Evidence::silence);
   int error = 0;
   Socket socket = start_connecting(*place, error);
-  if (error == EAGAIN || is_out_of_descriptors(error)) {  // a local listener whose queue is full
-    const auto pause = std::make_shared<asio::steady_timer>(io_, kCallsAgainAfter);
-    return pause->async_wait([this, pause, rank](error_code ec) {
-      peer(rank).is_called = false;
-      if (!ec) act();
-    });
-  }
-  if (error != 0 && error != EINPROGRESS) return failed(system_words(error));
-  if (place->is_local() && !is_same_user(socket.fd())) return failed("another user's process answers for it");
+  if (error == EAGAIN || is_out_of_descriptors(error)) return connect_again(rank);  // a local queue is full
+  if (error != 0 && error != EINPROGRESS)
+    return not_reached(rank, system_words(error), error == ECONNREFUSED ? Evidence::closing : Evidence::silence);
+  if (place->is_local() && !is_same_user(socket.fd()))
+    return not_reached(rank, "another user's process answers for it", Evidence::closing);
   const auto made = std::make_shared<Link>(
       io_, std::move(socket),
       Handshake::connecting({Handshake::Purpose::control, rank_, rank, 0}, key_, random_digest()));
@@ -176,9 +166,36 @@ void Lines::connect_to(int rank) {
     seat_.called(rank);
     act();
   };
-  made->on_closed = failed;
+  made->on_closed = [this, rank, raw = made.get()](const std::string& why) {
+    // If too many call a rank, it drops callers that have not yet proven that they are ranks.
+    const auto failure = raw->handshake().failure();
+    const bool may_be_busy = raw->has_connected() && !raw->has_timed_out() &&
+                             (failure == Handshake::Failure::none || failure == Handshake::Failure::no_room);
+    if (may_be_busy && Clock::now() - peer(rank).called < answers_within_) return connect_again(rank);
+    not_reached(rank, why, raw->has_timed_out() ? Evidence::silence : Evidence::closing);
+  };
   // Where nobody takes the connection its host is away. A process that does not answer may be slow.
   made->start(error == EINPROGRESS, answers_within_ / 5, answers_within_);
+}
+
+void Lines::connect_again(int rank) {
+  const auto pause = std::make_shared<asio::steady_timer>(io_, kCallsAgainAfter);
+  pause->async_wait([this, pause, rank](error_code ec) {
+    if (ec) return;
+    if (seat_.wants(rank) && !is_open(rank)) return connect_to(rank);
+    peer(rank).is_called = false;
+    act();
+  });
+}
+
+// Later, not now: whoever wants the connection is in the middle of something.
+void Lines::not_reached(int rank, const std::string& why, Evidence evidence) {
+  asio::post(io_, [this, rank, why, evidence] {
+    peer(rank).is_called = false;
+    if (is_open(rank)) return;  // it has called meanwhile
+    seat_.closed(rank, "it cannot be reached any more: " + why, evidence, Clock::now());
+    act();
+  });
 }
 
 bool Lines::is_open(int rank) const {
@@ -207,7 +224,7 @@ void Lines::keep_leaving() {
 
 void Lines::take_leave() {
   if (seat_.is_hub() && !seat_.is_over()) {
-    const bool waits = Clock::now() < leaves_by_ - kLeavesWithin + kHubWaits && !seat_.log().is_only(rank_);
+    const bool waits = Clock::now() < leaves_by_ - kLeavesWithin + kHubWaits && has_other_processes();
     if (!waits) seat_.say_goodbye(Clock::now());
     if (seat_.is_over()) return act();
   }
@@ -219,6 +236,15 @@ void Lines::take_leave() {
     is_closed = is_closed && rank < rank_;  // who is above this rank must have heard what it has decided as the hub
   }
   if (is_closed) end_leave();
+}
+
+// Ranks of this process may leave one after the other, and this one first.
+bool Lines::has_other_processes() const {
+  const Member& own = members_[static_cast<std::size_t>(rank_)];
+  return std::ranges::any_of(members_, [&](const Member& other) {
+    const bool is_own = other.pid == own.pid && other.pid_space == own.pid_space && other.host_id == own.host_id;
+    return !is_own && !seat_.log().is_gone(other.rank);
+  });
 }
 
 void Lines::end_leave() {

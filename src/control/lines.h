@@ -39,16 +39,20 @@ class Lines {
   void act();
   void carry(int rank, const std::shared_ptr<Link>& link, bool by_higher);
   void connect_to(int rank);
+  void connect_again(int rank);
+  void not_reached(int rank, const std::string& why, Evidence evidence);
   void call();
   void follow_log();
   void set_alarm();
   void keep_leaving();
   void take_leave();
+  bool has_other_processes() const;
   void end_leave();
   struct Peer {
     std::shared_ptr<Link> link;  // nullptr: never made, or over
     bool by_lower = false;       // the lower rank of the two has made it
     bool is_called = false;      // a connection is being made to it
+    Clock::time_point called;    // since when
   };
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   int ranks() const { return static_cast<int>(peers_.size()); }

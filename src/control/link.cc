@@ -35,7 +35,9 @@ void Link::give_up_after(Clock::duration limit) {
   deadline_.async_wait([self = shared_from_this()](error_code ec) {
     // It may have been given more time after it ran out, before this was called.
     const bool over = !ec && self->deadline_.expiry() <= Clock::now();
-    if (over && !self->is_authenticated()) self->end("it did not answer in time");
+    if (!over || self->is_authenticated()) return;
+    self->timed_out_ = true;
+    self->end("it did not answer in time");
   });
 }
 

@@ -113,14 +113,15 @@ void fields(auto&, Of<Goodbye> auto&) {}
 void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
 void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
 void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole, s.sequence, s.ranks); }
-void fields(auto& archive, Of<Shrink> auto& s) { archive(s.communicator, s.ranks); }
+void fields(auto&, Of<Desertion> auto&) {}
+void fields(auto& archive, Of<Shrink> auto& s) { archive(s.communicator, s.ranks, s.decided); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }
 void fields(auto& archive, Of<CallAccount> auto& a) { archive(a.calls, a.digest, a.last); }
 void fields(auto& archive, Of<Farewell::Departed> auto& d) { archive(d.rank, d.account); }
 void fields(auto& archive, Of<Farewell> auto& f) {
-  archive(f.communicator, f.rank, f.ranks, f.account, f.whole, f.peer, f.goes_on, f.done);
+  archive(f.communicator, f.rank, f.ranks, f.account, f.whole, f.peer, f.goes_on, f.done, f.again);
 }
 
 template <class T>

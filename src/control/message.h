@@ -70,6 +70,7 @@ struct Survey {
 struct Shrink {
   std::uint64_t communicator = 0;
   std::vector<std::int32_t> ranks = {};  // all of it
+  std::uint32_t decided = 0;             // how often it was shrunk before, as the rank knows; it sets that itself
 };
 
 // member -> the next hub, behind the events that it knows: it is one of its members now.
@@ -87,11 +88,14 @@ struct Summons {
   bool is_sure = false;  // that all ranks before it are dead or have left
 };
 
+// The answer to a ping of a hub from which this rank has turned to a later one.
+struct Desertion {};
+
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
 // was given up; agreed, differed: hub -> who said Farewell. Farewell: member -> hub; hub -> members, when the hub
 // leaves: what the next one is to compare with.
 using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
-                                    Farewell, Enlistment, Death, Summons, Survey, Shrink>;
+                                    Farewell, Enlistment, Death, Summons, Survey, Shrink, Desertion>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

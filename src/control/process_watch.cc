@@ -6,6 +6,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -34,7 +35,8 @@ std::uint64_t start_of_process(std::int64_t pid) {
   std::istringstream fields(text.substr(behind_name + 1));
   std::string field;
   for (int number = 3; number <= 22; ++number) fields >> field;
-  return fields ? std::stoull(field) : 0;
+  std::uint64_t start = 0;
+  return fields && std::from_chars(field.data(), field.data() + field.size(), start).ec == std::errc{} ? start : 0;
 }
 
 std::uint64_t own_pid_space() {
@@ -72,7 +74,8 @@ void ProcessWatch::watch(int rank) {
     return;
   }
   watched = std::make_shared<asio::posix::stream_descriptor>(io_, fd);
-  if (start_of_process(other.pid) != other.started) return say_ended(rank);  // another one has its number
+  const std::uint64_t started = start_of_process(other.pid);
+  if (started != 0 && started != other.started) return say_ended(rank);  // another one has its number
   watched->async_wait(asio::posix::stream_descriptor::wait_read, [this, rank, kept = watched](error_code ec) {
     if (!ec) say_ended(rank);
   });

@@ -36,7 +36,13 @@ Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewell
 
 void Relay::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (log_.is_lost(from)) return expel(from);  // it was given up, and has woken up
-  if (log_.is_gone(from)) return;
+  if (log_.is_gone(from)) {                    // it has left, and may not have heard that all know
+    for (const Notice& event : log_.behind(0))
+      if (event.kind == Notice::Kind::left && event.peer == from) outgoing_.push_back({from, event});
+    return;
+  }
+  if (std::holds_alternative<Desertion>(message)) return deserted(from);  // as if it were silent
+  deserters_.erase(from);
   member(from).heard = now;
   if (const auto silent = suspicions_.find(from);
       silent != suspicions_.end() && silent->second.evidence == Evidence::silence)
@@ -48,9 +54,17 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
     if (!is_open_ && log_.append(*event)) tell(rank_, *event);
   } else if (is_open_) {
     serve(from, message);
+    judge(now);
   } else {
     early_.emplace_back(from, message);
   }
+}
+
+void Relay::deserted(int by) {
+  deserters_.insert(by);
+  int members = 0;
+  for (int rank = log_.next_present(-1); rank < log_.ranks(); rank = log_.next_present(rank)) members += rank != rank_;
+  is_deserted_ = 2 * static_cast<int>(deserters_.size()) > members;
 }
 
 void Relay::enlist(int rank, std::uint32_t events) {
@@ -92,8 +106,7 @@ void Relay::serve(int from, const ControlMessage& message) {
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
     lose(rank, died("the kernel of its host says so"), Evidence::kernel, member(from).heard);
   } else if (const auto* ready = std::get_if<Shrink>(&message)) {
-    going_on_.is_ready(from, *ready);
-    shrink();
+    going_on_.is_ready(from, *ready, log_);
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
@@ -135,8 +148,8 @@ void Relay::survey(int from, const Survey& survey) {
 // The hub goes, and with it whoever could compare.
 void Relay::leave() {
   if (!is_open_) return;
-  for (const Farewell& first : farewells_.first())
-    for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) tell(rank, first);
+  const int next = log_.next_present(rank_);
+  for (const Farewell& first : farewells_.first()) tell(next, first);
   serve(rank_, Goodbye{});
 }
 
@@ -148,7 +161,6 @@ void Relay::log(Notice event) {
     if (rank == rank_ || (member(rank).enlisted && (!log_.is_gone(rank) || (leaves && rank == event.peer))))
       outgoing_.push_back({rank, event});
   if (event.kind == Notice::Kind::lost) expel(event.peer);
-  if (event.kind == Notice::Kind::lost || event.kind == Notice::Kind::left) shrink();
 }
 
 void Relay::expel(int rank) {

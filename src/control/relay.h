@@ -21,6 +21,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,7 +70,8 @@ class Relay {
   void received(int from, const ControlMessage& message, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
-  // When there is something to do before the next tick, which is then to be called.
+  void judge(Clock::time_point now);
+  // When it is time to judge, if that is before the next tick.
   std::optional<Clock::time_point> due() const;
   void leave();  // the hub's own goodbye
 
@@ -82,7 +84,7 @@ class Relay {
            !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
-  bool is_open() const { return is_open_; }
+  bool is_deserted() const { return is_deserted_; }  // most members have turned to a later hub
 
  private:
   struct Suspicion {
@@ -100,8 +102,9 @@ class Relay {
   void open_if_complete();
   void shrink();
   void survey(int from, const Survey& survey);
+  void deserted(int by);
   void serve(int from, const ControlMessage& message);
-  void judge(Clock::time_point now);
+  void judge_suspects(Clock::time_point now);
   void log(Notice event);
   void expel(int rank);
   void tell(int rank, ControlMessage message);  // if it is present
@@ -116,6 +119,8 @@ class Relay {
   const std::vector<int> hosts_;
   EventLog& log_;
   Farewells farewells_;
+  std::set<int> deserters_;
+  bool is_deserted_ = false;
   const Pace pace_;
   Clock::time_point last_tick_;
   const Clock::time_point begun_;

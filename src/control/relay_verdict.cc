@@ -54,10 +54,10 @@ void Relay::tick(Clock::time_point now) {
 }
 
 std::optional<Clock::time_point> Relay::due() const {
-  std::optional<Clock::time_point> first;
+  std::optional<Clock::time_point> last;
   for (const auto& [rank, suspicion] : suspicions_)
-    if (!first || suspicion.until < *first) first = suspicion.until;
-  return first;
+    if (is_open_ && (!last || suspicion.until > *last)) last = suspicion.until;
+  return last;
 }
 
 // All that is suspected is judged together once the last suspicion is old enough; proofs do not wait. Nothing is
@@ -65,6 +65,11 @@ std::optional<Clock::time_point> Relay::due() const {
 void Relay::judge(Clock::time_point now) {
   open_if_complete();
   if (!is_open_) return;
+  judge_suspects(now);
+  shrink();  // with the ranks that are left now
+}
+
+void Relay::judge_suspects(Clock::time_point now) {
   const auto decide = [&](int rank, ErrorCode code, const std::string& why, bool confirmed) {
     log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .confirmed = confirmed});
   };

@@ -20,16 +20,25 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
 void Seat::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (is_over_) return;
   return_to(from, now);
+  if (from < rank_ && doubts_.contains(from) && !log_.is_gone(from) && is_enlisted_ &&
+      std::holds_alternative<Ping>(message)) {
+    outgoing_.push_back({from, Desertion{}});
+    return;
+  }
   const auto* const notice = std::get_if<Notice>(&message);
-  if (const auto* summons = std::get_if<Summons>(&message); summons != nullptr && !log_.is_lost(from)) {
+  if (const auto* summons = std::get_if<Summons>(&message); summons != nullptr && !log_.is_gone(from)) {
     if (summons->is_sure && from < rank_ && from > hub_) follow(from, now);
   } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
-    // Not from one that this rank has given up itself.
-    if (!log_.is_gone(from) && !doubts_.contains(from)) fence(from, notice->message);
+    // Not from one that this rank has given up itself, unless it has found no other hub since.
+    if (!log_.is_gone(from) && (!doubts_.contains(from) || without_hub_since_)) fence(from, notice->message);
+  } else if (notice != nullptr && notice->kind == Notice::Kind::left && notice->peer == rank_) {
+    is_over_ = true;
   } else if (is_hub()) {
     relay_->received(from, message, now);
     take_relayed();
-  } else if (from == hub_) {
+    if (relay_->is_deserted()) fence(from, silent_for(pace_.silence));
+  } else if (from == hub_ || speaks_as_hub(from, message)) {
+    if (from != hub_) follow(from, now);
     heard_ = now;
     without_hub_since_.reset();
     heard_from_hub(message);
@@ -88,15 +97,17 @@ void Seat::fence(int by, const std::string& why) {
   notices_.push_back(std::move(notice));
 }
 
-void Seat::closed(int rank, const std::string& why, Clock::time_point now) {
+void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now) {
   if (is_over_) return;
-  std::erase_if(held_, [&](const auto& said) { return said.first == rank; });
+  const std::string why = evidence == Evidence::silence ? what : died(what);
+  std::erase_if(held_,
+                [&](const auto& said) { return said.first == rank && !std::holds_alternative<Goodbye>(said.second); });
   if (is_hub()) {
-    relay_->lose(rank, died(why), Evidence::closing, now);
+    relay_->lose(rank, why, evidence, now);
     take_relayed();
   } else if (rank < rank_ && (rank == hub_ || without_hub_since_)) {
-    doubts_.emplace(rank, Doubt{died(why), Evidence::closing});
-    if (rank == hub_) doubt_hub(died(why), Evidence::closing, now);
+    doubts_.emplace(rank, Doubt{why, evidence});
+    if (rank == hub_) doubt_hub(why, evidence, now);
   }
 }
 
@@ -110,6 +121,12 @@ void Seat::ended(int rank, Clock::time_point now) {
   } else {
     request(Death{rank}, now);
   }
+}
+
+void Seat::look(Clock::time_point now) {
+  if (is_over_ || !is_hub()) return;
+  relay_->judge(now);
+  take_relayed();
 }
 
 void Seat::tick(Clock::time_point now) {
@@ -151,6 +168,7 @@ void Seat::take_relayed() {
 void Seat::request(ControlMessage message, Clock::time_point now) {
   if (is_over_) return;
   if (const auto* poison = std::get_if<Notice>(&message); poison && log_.has_failed(poison->communicator)) return;
+  if (auto* shrink = std::get_if<Shrink>(&message)) shrink->decided = log_.shrinkings_of(shrink->communicator);
   if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Survey>(message))
     unsettled_.push_back(message);
   if (is_hub()) {

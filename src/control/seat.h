@@ -21,16 +21,18 @@ class Seat {
 
   // --- what happens. `from` has proven that it is that rank.
   void received(int from, const ControlMessage& message, Clock::time_point now);
-  void connected(Clock::time_point now);                                 // there is a connection to hub()
-  void disconnected() { is_enlisted_ = is_hub(); }                       // another connection to hub() takes its place
-  void called(int rank);                                                 // this rank made a connection to a higher one
-  void closed(int rank, const std::string& why, Clock::time_point now);  // a connection, or the attempt to make one
-  void ended(int rank, Clock::time_point now);                           // its process, as the kernel says
+  void connected(Clock::time_point now);            // there is a connection to hub()
+  void disconnected() { is_enlisted_ = is_hub(); }  // another connection to hub() takes its place
+  void called(int rank);                            // this rank made a connection to a higher one
+  // A connection has ended, or the attempt to make one.
+  void closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now);
+  void ended(int rank, Clock::time_point now);  // its process, as the kernel says
   void tick(Clock::time_point now);
-  std::optional<Clock::time_point> due() const;  // when tick() is to be called, if that is earlier than usual
+  std::optional<Clock::time_point> due() const;  // when look() is to be called, if that is before the next tick
+  void look(Clock::time_point now);
 
   // --- what this rank wants
-  // A poison, a probe or a farewell, for the hub.
+  // For the hub: a poison, a farewell, a probe and the like.
   void request(ControlMessage message, Clock::time_point now);
   void say_goodbye(Clock::time_point now);
   CallHistories& histories() { return histories_; }
@@ -59,6 +61,10 @@ class Seat {
   void deliver(const Notice& notice);
   void take_relayed();
   void doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now);
+  // Between the hub that this rank knows and itself: a later hub.
+  bool speaks_as_hub(int from, const ControlMessage& message) const {
+    return from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message);
+  }
   void return_to(int rank, Clock::time_point now);
   void follow(int rank, Clock::time_point now);
   void choose_hub(Clock::time_point now);

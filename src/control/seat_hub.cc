@@ -11,7 +11,10 @@ void Seat::connected(Clock::time_point now) {
   is_enlisted_ = true;
   for (const Notice& event : log_.behind(0)) outgoing_.push_back({hub_, event});
   outgoing_.push_back({hub_, Enlistment{log_.size()}});
-  for (const ControlMessage& said : unsettled_) outgoing_.push_back({hub_, said});
+  for (const ControlMessage& said : unsettled_) {
+    outgoing_.push_back({hub_, said});
+    if (auto* farewell = std::get_if<Farewell>(&outgoing_.back().message)) farewell->again = true;
+  }
 }
 
 void Seat::called(int rank) {
@@ -24,12 +27,12 @@ void Seat::called(int rank) {
   outgoing_.push_back({rank, Summons{is_sure}});
 }
 
-// A rank that was silent for too long speaks again, and no later hub has decided anything since.
+// A rank that was silent for too long speaks again, and no later one has spoken as the hub. If one does after all, this
+// rank turns to it: the connection stays, and its enlistment is kept there.
 void Seat::return_to(int rank, Clock::time_point now) {
   const auto doubt = doubts_.find(rank);
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
-  if (is_hub() ? relay_->is_open() : !without_hub_since_) return;
-  relay_.reset();
+  if (is_hub() || (is_enlisted_ && !without_hub_since_)) return;
   doubts_.erase(doubt);
   choose_hub(now);
 }

@@ -163,9 +163,10 @@ void Group::finalize() {
   // A hub that is silent counts as lost, and then the next one answers.
   const auto limit =
       std::max<std::chrono::milliseconds>(4 * job_->settings().heartbeat_timeout, std::chrono::seconds(2));
-  std::optional<Error> error = job_->notices().partings().wait(id_, limit);
+  const auto until = BackoffPolicy::Clock::now() + limit;
+  std::optional<Error> error = job_->notices().partings().wait(id_, until);
   for (const auto& lane : lanes()) {
-    const std::optional<Error> its = job_->notices().partings().wait(lane->id_, limit);
+    const std::optional<Error> its = job_->notices().partings().wait(lane->id_, until);
     if (!error) error = its;
   }
   if (error) throw Error(*error);

@@ -32,10 +32,8 @@ void Group::fail_by_loss() {
 // No call begins any more.
 void Group::refuse() {
   if (!has_failed()) fail_by_loss();
-  if (!has_failed()) {
-    failure_->wait_for_verdict(kDecidedWithin * job_->settings().heartbeat_timeout);
-    await_verdict();
-  }
+  // The engine's lock is held: so not for long.
+  if (!has_failed() && !failure_->wait_for_verdict(kAbortWithin) && failure_->fail_by_accusation()) has_just_failed();
   tell(error_for(nullptr));
 }
 
@@ -45,7 +43,7 @@ void Group::tell(const Error& error) {
 }
 
 void Group::accuse(Failure failure) {
-  if (failure_->fail_by_loss()) return job_->engine().ring();
+  if (failure_->fail_by_loss()) return has_just_failed();
   const int about = failure.peer < 0 ? -1 : members_.job_rank_of(failure.peer);
   Failure known = failure;
   known.peer = members_.number_of(failure.peer);
@@ -54,8 +52,7 @@ void Group::accuse(Failure failure) {
 
 void Group::abort(Failure failure) {
   accuse(std::move(failure));
-  if (!failure_->wait_for_verdict(kAbortWithin)) failure_->fail_by_accusation();
-  job_->engine().ring();
+  if (!failure_->wait_for_verdict(kAbortWithin) && failure_->fail_by_accusation()) has_just_failed();
 }
 
 // The hub, or the next one, answers within moments, unless no rank can be reached that decides.
@@ -63,8 +60,9 @@ void Group::await_verdict() {
   const auto since = failure_->accused_at();
   if (!since || BackoffPolicy::Clock::now() - *since < kDecidedWithin * job_->settings().heartbeat_timeout) return;
   const Failure found = *failure_->reason();
-  failure_->fail({ErrorCode::partitioned, found.peer,
-                  found.message + "; the other ranks cannot be asked for their verdict on that"});
+  if (failure_->fail({ErrorCode::partitioned, found.peer,
+                      found.message + "; the other ranks cannot be asked for their verdict on that"}))
+    has_just_failed();
 }
 
 // A message left over from an earlier call is held against what this rank called then, where it still knows.

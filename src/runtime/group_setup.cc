@@ -82,12 +82,14 @@ std::shared_ptr<Group> shrink(Group& group) {
   job.control().shrink(group.id(), members.job_ranks());
   const std::optional<Notice> decided = job.notices().shrinkings().wait(group.id(), limit);
   if (!decided) {
-    if (const auto failure = group.failure(); failure && failure->code == ErrorCode::expelled) throw Error(*failure);
     throw Error(ErrorCode::timeout,
                 members.own_name() + ": shrink: not all ranks that are left have called it within " +
                     std::to_string(std::chrono::duration<double>(limit).count()) + " s",
                 group.rank(), -1);
   }
+  if (decided->kind == Notice::Kind::expelled)
+    throw Error(decided->code, members.own_name() + ": shrink: the other ranks have given it up: " + decided->message,
+                group.rank(), group.rank());
   if (decided->ranks.empty())
     throw Error(ErrorCode::partitioned,
                 members.own_name() + ": shrink: the ranks that can be reached are no majority of those that may live",

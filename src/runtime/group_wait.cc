@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kWorthALook = 1ms;  // of waiting
 // A peer is first asked how it stands after this time multiplied by the ranks of the job, because all questions go
-// through rank 0; then after twice as long, and so on.
+// through the hub; then after twice as long, and so on.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
 // What a peer sent before it left may still be on its way. Over a network the closed connection says that all has come;
@@ -124,8 +124,10 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     job_->control().probe(members_.job_rank_of(peer), id_, told_as_, current_->sequence);
     job_->transports().look_at_peers();
   }
-  if (stall_.is_time_to_survey(timeout))
+  if (stall_.is_time_to_survey(timeout)) {
+    answers_.forget();
     job_->control().survey(members_.job_ranks(), id_, told_as_, current_->sequence);
+  }
   const auto absent = waited <= timeout
                           ? std::vector<int>{}
                           : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);

@@ -11,7 +11,10 @@ void Notices::heard(const Notice& notice) {
     case Notice::Kind::lost:
     case Notice::Kind::poisoned:
     case Notice::Kind::expelled:
-      if (notice.kind == Notice::Kind::expelled) shrinkings_.heard(notice);
+      if (notice.kind == Notice::Kind::expelled) {
+        shrinkings_.heard(notice);
+        partings_.end();
+      }
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
       break;

@@ -50,11 +50,18 @@ void Partings::heard(const Notice& verdict) {
   partings_.erase(found);
 }
 
-std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::milliseconds limit) {
+void Partings::end() {
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  news_.notify_all();
+}
+
+std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::steady_clock::time_point until) {
   std::unique_lock lock(mutex_);
   const auto found = partings_.find(communicator);
   if (found == partings_.end()) return std::nullopt;
-  if (!news_.wait_for(lock, limit, [&] { return found->second.is_over; })) {
+  news_.wait_until(lock, until, [&] { return found->second.is_over || has_ended_; });
+  if (!found->second.is_over) {
     found->second.is_awaited = false;  // what comes later is said as after a destructor
     return std::nullopt;
   }

@@ -32,9 +32,10 @@ class Partings {
   // Notice{agreed} or {differed}.
   void heard(const Notice& verdict);
 
-  // Blocks until the answer is there, or until `limit` has passed: then nothing is known against it. What is wrong, if
-  // anything is.
-  std::optional<Error> wait(std::uint64_t communicator, std::chrono::milliseconds limit);
+  // Blocks until the answer is there, no answer comes any more, or it is that late: then nothing is known against it.
+  // What is wrong, if anything is.
+  std::optional<Error> wait(std::uint64_t communicator, std::chrono::steady_clock::time_point until);
+  void end();  // no answer comes any more
 
  private:
   struct Parting {
@@ -51,6 +52,7 @@ class Partings {
   std::mutex mutex_;
   std::condition_variable news_;
   std::map<std::uint64_t, Parting> partings_;  // by communicator
+  bool has_ended_ = false;
 };
 
 }  // namespace tutti::internal

@@ -24,6 +24,12 @@ class PeerAnswers {
     answers_[peer] = answer;
   }
 
+  // Before all are asked anew.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    answers_.clear();
+  }
+
   // Whether `peer` has said that it is in the call.
   bool has_entered(int peer, std::uint32_t sequence) const {
     const std::lock_guard lock(mutex_);

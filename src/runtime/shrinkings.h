@@ -4,10 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "control/control.h"
 
@@ -16,29 +17,34 @@ namespace tutti::internal {
 // Thread-safe.
 class Shrinkings {
  public:
-  // Notice{shrunk}: kept until somebody waits for it. {expelled}: nothing comes any more.
+  // Notice{shrunk}: kept until somebody waits for it. {expelled}: nothing else comes any more.
   void heard(const Notice& notice) {
     const std::lock_guard lock(mutex_);
     if (notice.kind == Notice::Kind::shrunk)
-      decided_.insert_or_assign(notice.communicator, notice);
+      decided_[notice.communicator].push_back(notice);
     else
-      is_over_ = true;
+      expelled_ = notice;
     news_.notify_all();
   }
 
-  // Blocks until the decision on that communicator is there, and takes it. Nothing: not by then, or there is none.
+  // Blocks until the next decision on that communicator is there, and takes it; or the word that this rank is expelled.
+  // Nothing: not within `limit`.
   std::optional<Notice> wait(std::uint64_t communicator, std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
-    news_.wait_for(lock, limit, [&] { return is_over_ || decided_.contains(communicator); });
-    const auto found = decided_.extract(communicator);
-    return found ? std::optional(found.mapped()) : std::nullopt;
+    news_.wait_for(lock, limit, [&] { return expelled_ || decided_.contains(communicator); });
+    const auto found = decided_.find(communicator);
+    if (found == decided_.end()) return expelled_;
+    Notice next = std::move(found->second.front());
+    found->second.pop_front();
+    if (found->second.empty()) decided_.erase(found);
+    return next;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable news_;
-  std::map<std::uint64_t, Notice> decided_;  // by communicator
-  bool is_over_ = false;
+  std::map<std::uint64_t, std::deque<Notice>> decided_;  // by communicator
+  std::optional<Notice> expelled_;
 };
 
 }  // namespace tutti::internal

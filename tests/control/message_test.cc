@@ -40,12 +40,13 @@ std::vector<ControlMessage> one_of_each() {
           Probe{1, 2, 3, 4, 5},
           Answer{7, notice},
           notice,
-          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}},
+          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}, true},
           Enlistment{3},
           Death{2},
           Summons{true},
           Survey{1, 2, 3, {4, 5}},
-          Shrink{6, {7, 8, 9}}};
+          Shrink{6, {7, 8, 9}, 1},
+          Desertion{}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

@@ -27,7 +27,7 @@ TEST(Relay, SuspectsAreJudgedTogether) {
   hub.relay.lose(2, "reset", Evidence::closing, at(0));
   hub.relay.lose(3, "reset", Evidence::closing, at(30));
   EXPECT_TRUE(hub.relay.take_outgoing().empty());
-  EXPECT_EQ(hub.relay.due(), at(50));
+  EXPECT_EQ(hub.relay.due(), at(80));
   hub.relay.tick(at(50));
   EXPECT_TRUE(told(hub.relay, Kind::lost, 2).empty());
   hub.relay.tick(at(80));

@@ -132,7 +132,8 @@ class SimulatedJob {
         if (when <= now_ && watches(rank, who)) one.seat->ended(who, now_);
       std::erase_if(one.ended, [&](const auto& end) { return end.first <= now_ && watches(rank, end.second); });
       const auto due = one.seat->due();
-      if (one.next_tick <= now_ || (due && *due <= now_)) one.seat->tick(now_);
+      if (due && *due <= now_) one.seat->look(now_);
+      if (one.next_tick <= now_) one.seat->tick(now_);
       if (one.next_tick <= now_) one.next_tick = now_ + pace_.tick;
       if (one.leaves && one.seat->is_hub() && !one.seat->is_over()) one.seat->say_goodbye(now_);
       pump(rank);
@@ -160,7 +161,7 @@ class SimulatedJob {
         seat(to).received(from, *message, now_);
       } else {
         if (is_open(to, from)) put(to, from, std::nullopt);
-        seat(to).closed(from, "closed", now_);
+        seat(to).closed(from, "closed", Evidence::closing, now_);
       }
       pump(to);
     }
@@ -189,15 +190,16 @@ class SimulatedJob {
       const auto since = now_ - one.called.emplace(other, now_).first->second;
       if (since < milliseconds(3)) continue;
       Rank& callee = at(other);
-      const bool is_there = callee.state != State::dead && !callee.seat->is_over();
+      const bool is_there = is_cut(rank, other) || (callee.state != State::dead && !callee.seat->is_over());
       if (callee.state == State::runs && is_there && !is_cut(rank, other)) {
         open(rank, other);
         one.called.erase(other);
         one.seat->called(other);
         pump(rank);
-      } else if ((!is_there && !is_cut(rank, other)) || since > pace_.silence / (is_cut(rank, other) ? 5 : 1)) {
+      } else if (!is_there || since > pace_.silence / (is_cut(rank, other) ? 5 : 1)) {
         one.called.erase(other);
-        one.seat->closed(other, is_there ? "no answer" : "refused", now_);
+        one.seat->closed(other, is_there ? "no answer" : "refused", is_there ? Evidence::silence : Evidence::closing,
+                         now_);
         pump(rank);
       }
     }
