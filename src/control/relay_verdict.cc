@@ -10,6 +10,8 @@ namespace {
 
 // The time for which further suspects are waited for; after silence a tick.
 constexpr std::chrono::milliseconds kAfterClosing{50};
+// In which members come to a new hub by themselves. Then it calls them.
+constexpr std::chrono::milliseconds kEnlistsWithin{50};
 
 }  // namespace
 
@@ -44,7 +46,7 @@ void Relay::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now))
     for (Member& one : members_) one.heard = now;
   last_tick_ = now;
-  if (!is_open_ && now - begun_ >= pace_.tick) is_late_ = true;
+  if (!is_open_ && now - begun_ >= kEnlistsWithin) is_late_ = true;
   for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
     if (log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
@@ -56,6 +58,7 @@ void Relay::tick(Clock::time_point now) {
 
 std::optional<Clock::time_point> Relay::due() const {
   std::optional<Clock::time_point> first;
+  if (!is_open_ && !is_late_) first = begun_ + kEnlistsWithin;
   for (const auto& [rank, suspicion] : suspicions_)
     if (!first || suspicion.until < *first) first = suspicion.until;
   return first;

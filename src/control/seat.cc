@@ -36,6 +36,9 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     choose_hub(now);
   } else if (from > rank_ && !log_.is_gone(from)) {
     held_.emplace_back(from, message);
+    const auto* const death = std::get_if<Death>(&message);
+    if (death != nullptr && death->rank == hub_ && is_of_one_host(from, hub_))
+      doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
   } else if (log_.is_lost(from)) {
     Notice word;
     word.kind = Notice::Kind::expelled;
@@ -106,6 +109,7 @@ void Seat::ended(int rank, Clock::time_point now) {
     relay_->lose(rank, died("the kernel of its host says so"), Evidence::kernel, now);
     take_relayed();
   } else if (rank == hub_) {
+    unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
     doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
   } else {
     request(Death{rank}, now);
