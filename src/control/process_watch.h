@@ -31,9 +31,10 @@ class ProcessWatch {
   ProcessWatch(boost::asio::io_context& io, int rank, const std::vector<Member>& members,
                std::function<void(int)> ended);
 
-  // Watches whom this rank is to watch now. Ranks of this process, and of which this process cannot see the number, are
+  // Watches whom this rank is to watch now. A rank that is doubted does not watch the others any more, as far as this
+  // one knows. Ranks of this process, and of which this process cannot see the number, are
   // not watched; nor is any where the system refuses.
-  void follow(const std::function<bool(int)>& is_gone);
+  void follow(const std::function<bool(int)>& is_gone, const std::function<bool(int)>& is_doubted);
 
  private:
   void watch(int rank);

@@ -121,6 +121,20 @@ TEST(Seat, ADeathIsHeardWithin100Milliseconds) {
       }
 }
 
+// The second would be the hub, and nobody but the first has watched it so far.
+TEST(Seat, TwoHubsThatDieAtOnceAreHeardOfWithin150Milliseconds) {
+  for (const bool child : {false, true}) {
+    SimulatedJob job(one_host(4), kUsual, 1);
+    job.run(milliseconds(1000));
+    job.kill(0);
+    job.kill(1, child);
+    job.run(milliseconds(150));
+    for (int rank = 2; rank < 4; ++rank)
+      EXPECT_TRUE(job.has_heard(rank, Kind::lost, 0) && job.has_heard(rank, Kind::lost, 1)) << child;
+    expect_agreement(job);
+  }
+}
+
 TEST(Seat, ARankThatStandsStillIsGivenUpAndHearsSoWhenItWakes) {
   for (int victim = 0; victim < 3; ++victim)
     for (const auto& hosts : {std::vector{0, 0, 0}, std::vector{0, 1, 2}}) {
