@@ -36,9 +36,6 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     choose_hub(now);
   } else if (from > rank_ && !log_.is_gone(from)) {
     held_.emplace_back(from, message);
-    const auto* const death = std::get_if<Death>(&message);
-    if (death != nullptr && death->rank == hub_ && is_of_one_host(from, hub_))
-      doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
   } else if (log_.is_lost(from)) {
     Notice word;
     word.kind = Notice::Kind::expelled;
@@ -46,6 +43,9 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     word.message = log_.why_lost(from);
     outgoing_.push_back({from, std::move(word)});
   }
+  const auto* const death = std::get_if<Death>(&message);
+  if (death == nullptr || is_hub() || death->rank != hub_ || from == hub_ || log_.is_gone(from)) return;
+  if (is_of_one_host(from, hub_)) doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
@@ -112,6 +112,7 @@ void Seat::ended(int rank, Clock::time_point now) {
     unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
     doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
   } else {
+    if (rank < rank_) doubts_.insert_or_assign(rank, Doubt{died("the kernel of its host says so"), Evidence::kernel});
     request(Death{rank}, now);
   }
 }

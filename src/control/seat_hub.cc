@@ -21,6 +21,9 @@ void Seat::called(int rank) {
     return why.evidence == Evidence::kernel || is_of_one_host(of, rank_);
   });
   outgoing_.push_back({rank, Summons{is_sure}});
+  // It may be of another host, and see an open connection to its hub.
+  for (const auto& [of, doubt] : doubts_)
+    if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) outgoing_.push_back({rank, Death{of}});
 }
 
 // A rank that was silent for too long speaks again, and no later hub has decided anything since.

@@ -135,6 +135,20 @@ TEST(Seat, TwoHubsThatDieAtOnceAreHeardOfWithin150Milliseconds) {
   }
 }
 
+// The members of the other host see an open connection to rank 0, and no host knows of both deaths.
+TEST(Seat, ADeathThatAChildHidesIsHeardOfAlsoIfTheNextHubOfAnotherHostDies) {
+  for (const bool child : {false, true}) {
+    SimulatedJob job({0, 1, 0, 1, 1, 1}, kUsual, 1);
+    job.run(milliseconds(1000));
+    job.kill(0, true);
+    job.kill(1, child);
+    job.run(milliseconds(child ? 6000 : 200));
+    for (int rank = 2; rank < 6; ++rank)
+      EXPECT_TRUE(job.has_heard(rank, Kind::lost, 0) && job.has_heard(rank, Kind::lost, 1)) << rank << " " << child;
+    expect_agreement(job);
+  }
+}
+
 TEST(Seat, ARankThatStandsStillIsGivenUpAndHearsSoWhenItWakes) {
   for (int victim = 0; victim < 3; ++victim)
     for (const auto& hosts : {std::vector{0, 0, 0}, std::vector{0, 1, 2}}) {
