@@ -109,6 +109,7 @@ void Lines::act() {
     }
     if (is_news) follow_log();
   }
+  if (seat_.hub() != watched_for_) follow_log();
   acting_ = false;
   call();
   set_alarm();
@@ -118,7 +119,9 @@ void Lines::act() {
 void Lines::follow_log() {
   for (int rank = 0; rank < ranks(); ++rank)
     if (seat_.log().is_gone(rank) && is_open(rank)) peer(rank).link->finish(kToTheEnd);
-  watch_.follow([this](int rank) { return seat_.log().is_gone(rank); });
+  watched_for_ = seat_.hub();
+  watch_.follow([this](int rank) { return seat_.log().is_gone(rank); },
+                [this](int rank) { return rank < watched_for_; });
 }
 
 void Lines::set_alarm() {

@@ -67,6 +67,7 @@ class Lines {
   const std::function<void(Notice)> hear_;
   Seat seat_;
   ProcessWatch watch_;
+  int watched_for_ = 0;  // the hub when watch_ was told whom to watch
   boost::asio::steady_timer alarm_, parting_;
   bool acting_ = false;
   std::function<void()> left_;  // of leave()

@@ -48,7 +48,7 @@ ProcessWatch::ProcessWatch(asio::io_context& io, int rank, const std::vector<Mem
                            std::function<void(int)> ended)
     : io_(io), rank_(rank), members_(members), ended_(std::move(ended)) {}
 
-void ProcessWatch::follow(const std::function<bool(int)>& is_gone) {
+void ProcessWatch::follow(const std::function<bool(int)>& is_gone, const std::function<bool(int)>& is_doubted) {
   const Member& own = members_[static_cast<std::size_t>(rank_)];
   bool is_first = true;
   for (int rank = 0; rank < static_cast<int>(members_.size()); ++rank) {
@@ -57,8 +57,9 @@ void ProcessWatch::follow(const std::function<bool(int)>& is_gone) {
       watched_.erase(rank);
       continue;
     }
-    if (rank < rank_ && !std::exchange(is_first, false)) continue;  // the lowest watches it
-    if (rank > rank_ && !is_first) break;                           // likewise
+    if (rank < rank_ && !is_first) continue;  // a lower one watches it
+    if (rank > rank_ && !is_first) break;     // likewise
+    if (rank < rank_) is_first = is_doubted(rank);
     if (!watched_.contains(rank)) watch(rank);
   }
 }

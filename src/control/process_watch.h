@@ -31,9 +31,10 @@ class ProcessWatch {
   ProcessWatch(boost::asio::io_context& io, int rank, const std::vector<Member>& members,
                std::function<void(int)> ended);
 
-  // Watches whom this rank is to watch now. Ranks of this process, and of which this process cannot see the number, are
-  // not watched; nor is any where the system refuses.
-  void follow(const std::function<bool(int)>& is_gone);
+  // Watches whom this rank is to watch now. A lower rank that is doubted may not watch the others any more. Ranks of
+  // this process, and of which this process cannot see the number, are not watched; nor is any where the system
+  // refuses.
+  void follow(const std::function<bool(int)>& is_gone, const std::function<bool(int)>& is_doubted);
 
  private:
   void watch(int rank);

@@ -80,8 +80,7 @@ class Relay {
   // has failed.
   bool misses(int rank) const {
     const auto suspicion = suspicions_.find(rank);
-    return !is_open_ && last_tick_ - begun_ >= pace_.tick && rank > rank_ && !log_.is_gone(rank) &&
-           !members_[static_cast<std::size_t>(rank)].enlisted &&
+    return is_late_ && rank > rank_ && !log_.is_gone(rank) && !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
   bool is_deserted() const { return is_deserted_; }  // most members have turned to a later hub
@@ -125,6 +124,7 @@ class Relay {
   Clock::time_point last_tick_;
   const Clock::time_point begun_;
   bool is_open_;                 // all members have enlisted
+  bool is_late_ = false;         // they should have by now
   std::uint32_t opened_at_ = 0;  // how many events there were then
   std::vector<Member> members_;
   std::map<int, Suspicion> suspicions_;

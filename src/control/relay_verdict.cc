@@ -10,6 +10,8 @@ namespace {
 
 // The time for which further suspects are waited for; after silence a tick.
 constexpr std::chrono::milliseconds kAfterClosing{50};
+// In which members come to a new hub by themselves. Then it calls them.
+constexpr std::chrono::milliseconds kEnlistsWithin{50};
 
 }  // namespace
 
@@ -54,9 +56,10 @@ void Relay::tick(Clock::time_point now) {
 }
 
 std::optional<Clock::time_point> Relay::due() const {
+  if (!is_open_) return is_late_ ? std::nullopt : std::optional(begun_ + kEnlistsWithin);
   std::optional<Clock::time_point> last;
   for (const auto& [rank, suspicion] : suspicions_)
-    if (is_open_ && (!last || suspicion.until > *last)) last = suspicion.until;
+    if (!last || suspicion.until > *last) last = suspicion.until;
   return last;
 }
 
@@ -64,6 +67,7 @@ std::optional<Clock::time_point> Relay::due() const {
 // decided before the members have brought what they know.
 void Relay::judge(Clock::time_point now) {
   open_if_complete();
+  is_late_ = !is_open_ && now - begun_ >= kEnlistsWithin;
   if (!is_open_) return;
   judge_suspects(now);
   shrink();  // with the ranks that are left now

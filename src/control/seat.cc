@@ -52,6 +52,9 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     word.message = log_.why_lost(from);
     outgoing_.push_back({from, std::move(word)});
   }
+  const auto* const death = std::get_if<Death>(&message);
+  if (death == nullptr || is_hub() || death->rank != hub_ || from == hub_ || log_.is_gone(from)) return;
+  if (is_of_one_host(from, hub_)) doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
@@ -117,8 +120,10 @@ void Seat::ended(int rank, Clock::time_point now) {
     relay_->lose(rank, died("the kernel of its host says so"), Evidence::kernel, now);
     take_relayed();
   } else if (rank == hub_) {
+    unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
     doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
   } else {
+    if (rank < rank_) doubts_.insert_or_assign(rank, Doubt{died("the kernel of its host says so"), Evidence::kernel});
     request(Death{rank}, now);
   }
 }

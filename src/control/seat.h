@@ -72,6 +72,9 @@ class Seat {
   void fence(int by, const std::string& why);
   void settle(const Notice& notice);
   void answer(const Probe& probe);
+  bool is_of_one_host(int one, int other) const {
+    return hosts_[static_cast<std::size_t>(one)] == hosts_[static_cast<std::size_t>(other)];
+  }
 
   struct Doubt {
     std::string why;

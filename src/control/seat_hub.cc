@@ -21,10 +21,12 @@ void Seat::called(int rank) {
   if (!is_hub() || rank < rank_) return;
   const bool is_sure = std::ranges::all_of(doubts_, [&](const auto& doubt) {
     const auto& [of, why] = doubt;
-    return why.evidence == Evidence::kernel ||
-           hosts_[static_cast<std::size_t>(of)] == hosts_[static_cast<std::size_t>(rank_)];
+    return why.evidence == Evidence::kernel || is_of_one_host(of, rank_);
   });
   outgoing_.push_back({rank, Summons{is_sure}});
+  // It may be of another host, and see an open connection to its hub.
+  for (const auto& [of, doubt] : doubts_)
+    if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) outgoing_.push_back({rank, Death{of}});
 }
 
 // A rank that was silent for too long speaks again, and no later one has spoken as the hub. If one does after all, this

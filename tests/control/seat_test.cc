@@ -106,11 +106,11 @@ void expect_agreement(SimulatedJob& job) {
 
 TEST(Seat, ADeathIsHeardWithin100Milliseconds) {
   for (const bool child : {false, true})
-    for (const auto& hosts : {std::vector{0, 0, 0, 0}, std::vector{0, 1, 2, 3}, std::vector{0, 0, 1, 1}})
+    for (const auto& hosts :
+         {std::vector{0, 0, 0, 0}, std::vector{0, 1, 2, 3}, std::vector{0, 0, 1, 1}, std::vector{0, 1, 0, 1}})
       for (int victim = 0; victim < 4; ++victim) {
         const bool is_near = std::ranges::count(hosts, hosts[static_cast<std::size_t>(victim)]) > 1;
-        if (child && !is_near) continue;                          // only silence tells of it
-        if (child && victim == 0 && hosts.back() != 0) continue;  // likewise, on the other host
+        if (child && !is_near) continue;  // only silence tells of it
         SimulatedJob job(hosts, kUsual, 1);
         job.run(milliseconds(1000));
         job.kill(victim, child);
@@ -121,6 +121,34 @@ TEST(Seat, ADeathIsHeardWithin100Milliseconds) {
         }
         expect_agreement(job);
       }
+}
+
+// The second would be the hub, and nobody but the first has watched it so far.
+TEST(Seat, TwoHubsThatDieAtOnceAreHeardOfWithin150Milliseconds) {
+  for (const bool child : {false, true}) {
+    SimulatedJob job(one_host(4), kUsual, 1);
+    job.run(milliseconds(1000));
+    job.kill(0);
+    job.kill(1, child);
+    job.run(milliseconds(150));
+    for (int rank = 2; rank < 4; ++rank)
+      EXPECT_TRUE(job.has_heard(rank, Kind::lost, 0) && job.has_heard(rank, Kind::lost, 1)) << child;
+    expect_agreement(job);
+  }
+}
+
+// The members of the other host see an open connection to rank 0, and no host knows of both deaths.
+TEST(Seat, ADeathThatAChildHidesIsHeardOfAlsoIfTheNextHubOfAnotherHostDies) {
+  for (const bool child : {false, true}) {
+    SimulatedJob job({0, 1, 0, 1, 1, 1}, kUsual, 1);
+    job.run(milliseconds(1000));
+    job.kill(0, true);
+    job.kill(1, child);
+    job.run(milliseconds(child ? 6000 : 200));
+    for (int rank = 2; rank < 6; ++rank)
+      EXPECT_TRUE(job.has_heard(rank, Kind::lost, 0) && job.has_heard(rank, Kind::lost, 1)) << rank << " " << child;
+    expect_agreement(job);
+  }
 }
 
 TEST(Seat, ARankThatStandsStillIsGivenUpAndHearsSoWhenItWakes) {

@@ -141,9 +141,9 @@ class SimulatedJob {
     }
   }
 
-  // The lowest of a host watches the others, these the lowest other.
+  // The lowest of a host watches the others, these the lowest other. Those before the hub are doubted.
   bool watches(int rank, int who) {
-    for (int lower = 0; lower < std::min(rank, who); ++lower)
+    for (int lower = seat(rank).hub(); lower < std::min(rank, who); ++lower)
       if (hosts_[static_cast<std::size_t>(lower)] == hosts_[static_cast<std::size_t>(rank)] &&
           !seat(rank).log().is_gone(lower))
         return false;

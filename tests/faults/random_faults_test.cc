@@ -87,8 +87,6 @@ class Course {
       return blame("a stopped rank that goes on hangs");
     for (int rank = 0; rank < plan_.ranks; ++rank)
       if (is_stopped(rank)) ++tally.of_the_stopped[job_.rank(rank).story->code];
-    for (int rank = 0; rank < plan_.ranks; ++rank)
-      if (is_stopped(rank) && job_.rank(rank).story->code != "expelled") note("not expelled");
     job_.close_input();
     const auto has_ended = [](const FaultJob::Rank& rank) { return rank.status.has_value(); };
     if (!job_.listen(Clock::now() + kLeavesWithin, [&] { return job_.all(has_ended, [](int) { return true; }); }))
@@ -159,9 +157,10 @@ class Course {
     (is_silent ? tally.silences : pauses ? tally.with_pauses : tally.deaths).push_back(seconds(heard - *first_hit_));
     tally.thrown.push_back(seconds(thrown - heard));
     const auto stops = std::ranges::count(plan_.blows, Fault::stop, &FaultPlan::Blow::fault);
-    const Clock::duration limit = !is_silent  ? Clock::duration(kDeathIsHeardWithin)
-                                  : stops > 1 ? 2 * kSilenceIsHeardWithin
-                                              : kSilenceIsHeardWithin;
+    const auto hidden = std::ranges::count(plan_.blows, Fault::kill_forked, &FaultPlan::Blow::fault);
+    const Clock::duration limit = !is_silent           ? Clock::duration(kDeathIsHeardWithin)
+                                  : stops + hidden > 1 ? 2 * kSilenceIsHeardWithin
+                                                       : kSilenceIsHeardWithin;
     if (heard - *first_hit_ > limit) blame("heard after " + std::to_string(seconds(heard - *first_hit_)) + " s");
     if (thrown - heard > (stops > 0 ? kThrownWithinIfStopped : kThrownWithin))
       blame("thrown " + std::to_string(seconds(thrown - heard)) + " s after it was heard");

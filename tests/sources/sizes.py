@@ -27,6 +27,8 @@ LARGE = {
         "one pointer",
     "include/tutti/settings.h Settings": "a value: a field for each setting of docs/reference/environment.md",
     "include/tutti/tutti_joining.h tutti_config": "a value: the fields of Settings that a program in C may set",
+    "src/control/lines.h Lines":
+        "all connections of a rank after the join: making them (six methods) could be a class of its own",
     "src/control/link.h Link":
         "one connection from connecting to close(): three of the methods only say what the handshake says; the "
         "rest shares the descriptor, its deadline and what is still to be written",
@@ -35,6 +37,9 @@ LARGE = {
     "src/control/uplink.h HubClient":
         "joining and the connection afterwards: nine of the members only matter until the join is over, and could "
         "be a class",
+    "src/control/relay.h Relay":
+        "one state machine: what members say, and whom the hub takes for lost (relay_verdict.cc), over one log; a "
+        "method for each message",
     "src/control/seat.h Seat":
         "one state machine: seven things that happen to it, two that its rank wants, and what is to be done; which "
         "rank is the hub (seat_hub.cc) shares the log and the relay with the rest",
