@@ -99,9 +99,14 @@ TEST_P(Verdict, AMismatchIsHeardByAllAfterRankZeroHasLeft) {
     report('h');
     ::pause();
   });
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(ranks.next_report(), 'j');
-  const auto begin = Clock::now();
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(ranks.next_report(), 'h');
+  // Two may hear of it before the third has come.
+  auto begin = Clock::now();
+  for (int heard = 0; heard < 3;) {
+    const char what = ranks.next_report();
+    ASSERT_TRUE(what == 'j' || what == 'h') << what;
+    if (what == 'h') ++heard;
+    if (what == 'j') begin = Clock::now();
+  }
   EXPECT_LT(Clock::now() - begin, 1s);
   for (const int r : {1, 2, 3}) {
     EXPECT_EQ(stories.of(r), stories.of(1));
