@@ -80,7 +80,7 @@ std::vector<RecordedCall> CallHistory::last(std::uint32_t most) const {
     calls.push_back(call);
   }
   // The writer may have come to the places of the oldest meanwhile: it may be at the call behind the last entered one.
-  std::atomic_thread_fence(std::memory_order_acquire);
+  // at() reads with acquire, so this is read behind the times.
   const std::uint32_t next = entered_.load(std::memory_order_relaxed) + 1;
   while (!calls.empty() && next - static_cast<std::uint32_t>(calls.back().tag.word[0] >> 32) >= times.held())
     calls.pop_back();
@@ -90,11 +90,11 @@ std::vector<RecordedCall> CallHistory::last(std::uint32_t most) const {
 
 void CallHistory::waits(const CallWait& wait) {
   wait_version_.store(last_version_ | 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
+  // Whoever reads one of the words below has the odd version, too.
   const auto half = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
-  wait_[0].store(half(wait.sequence) << 32 | half(wait.peer), std::memory_order_relaxed);
-  wait_[1].store(half(wait.step) << 32 | half(wait.takes), std::memory_order_relaxed);
-  wait_[2].store(static_cast<std::uint64_t>(wait.since_ns), std::memory_order_relaxed);
+  wait_[0].store(half(wait.sequence) << 32 | half(wait.peer), std::memory_order_release);
+  wait_[1].store(half(wait.step) << 32 | half(wait.takes), std::memory_order_release);
+  wait_[2].store(static_cast<std::uint64_t>(wait.since_ns), std::memory_order_release);
   last_version_ += 2;
   wait_version_.store(last_version_, std::memory_order_release);
 }
@@ -104,9 +104,8 @@ std::optional<CallWait> CallHistory::waiting() const {
   for (int attempt = 0; attempt < 100; ++attempt) {
     const std::uint32_t version = wait_version_.load(std::memory_order_acquire);
     if (version == 0) return std::nullopt;
-    const std::uint64_t who = wait_[0].load(std::memory_order_relaxed), how = wait_[1].load(std::memory_order_relaxed);
-    const std::uint64_t since = wait_[2].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint64_t who = wait_[0].load(std::memory_order_acquire), how = wait_[1].load(std::memory_order_acquire);
+    const std::uint64_t since = wait_[2].load(std::memory_order_acquire);
     if (version % 2 != 0 || wait_version_.load(std::memory_order_relaxed) != version) continue;
     const auto sequence = static_cast<std::uint32_t>(who >> 32);
     if (sequence != entered() || sequence == completed()) return std::nullopt;

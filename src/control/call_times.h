@@ -97,7 +97,7 @@ class CallTimes {
       high.store(other.high.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     std::uint64_t ticks() const {
-      return std::uint64_t{high.load(std::memory_order_relaxed)} << 32 | low.load(std::memory_order_relaxed);
+      return std::uint64_t{high.load(std::memory_order_acquire)} << 32 | low.load(std::memory_order_acquire);
     }
   };
   struct Slot {
