@@ -30,7 +30,7 @@ class Lines {
   }
   const Seat& seat() const { return seat_; }
 
-  void arrived(const std::shared_ptr<Link>& link);  // another rank takes this one for the hub
+  void arrived(const std::shared_ptr<Link>& link);  // another rank has made a control connection
   void tick();
   // Says goodbye. done() once the others have heard it, or after a second.
   void leave(std::function<void()> done);

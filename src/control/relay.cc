@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/join.h"
-
 namespace tutti::internal {
 namespace {
 
@@ -104,7 +102,7 @@ void Relay::serve(int from, const ControlMessage& message) {
     const int rank = death->rank;
     if (rank < 0 || rank >= log_.ranks() || rank == rank_) return;
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
-    lose(rank, died("the kernel of its host says so"), Evidence::kernel, member(from).heard);
+    lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
   } else if (const auto* ready = std::get_if<Shrink>(&message)) {
     going_on_.is_ready(from, *ready, log_);
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
@@ -163,13 +161,7 @@ void Relay::log(Notice event) {
   if (event.kind == Notice::Kind::lost) expel(event.peer);
 }
 
-void Relay::expel(int rank) {
-  Notice notice;
-  notice.kind = Notice::Kind::expelled;
-  notice.peer = rank_;
-  notice.message = log_.why_lost(rank);
-  outgoing_.push_back({rank, std::move(notice)});
-}
+void Relay::expel(int rank) { outgoing_.push_back({rank, expulsion(rank_, log_.why_lost(rank))}); }
 
 void Relay::tell(int rank, ControlMessage message) {
   if (rank < 0 || rank >= log_.ranks() || (log_.is_gone(rank) && rank != rank_)) return;

@@ -46,6 +46,7 @@ bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point
 
 // Why a rank is lost, called "it": its number differs between communicators.
 std::string died(const std::string& why);
+std::string died_by_kernel();  // as that of its host says
 std::string silent_for(Clock::duration silence);
 
 // How it is known that a rank is lost.
@@ -54,6 +55,9 @@ enum class Evidence : std::uint8_t {
   closing,  // its connection was closed, or cannot be made
   silence,
 };
+
+// What a rank hears that was given up.
+Notice expulsion(int by, const std::string& why);
 
 struct Outgoing {
   int rank;

@@ -20,9 +20,19 @@ bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point
 }
 
 std::string died(const std::string& why) { return "its process died (" + why + ")"; }
+std::string died_by_kernel() { return died("the kernel of its host says so"); }
 std::string silent_for(Clock::duration silence) {
   return "no word from it for " + in_seconds(std::chrono::duration_cast<std::chrono::milliseconds>(silence)) +
          ": its process is stopped, or its host unreachable";
+}
+
+Notice expulsion(int by, const std::string& why) {
+  Notice notice;
+  notice.kind = Notice::Kind::expelled;
+  notice.peer = by;
+  notice.code = ErrorCode::expelled;
+  notice.message = why;
+  return notice;
 }
 
 Pace Pace::of(std::chrono::milliseconds heartbeat_timeout) {

@@ -20,6 +20,7 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
 void Seat::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (is_over_) return;
   return_to(from, now);
+  // A hub from which this rank has turned away.
   if (from < rank_ && doubts_.contains(from) && !log_.is_gone(from) && is_enlisted_ &&
       std::holds_alternative<Ping>(message)) {
     outgoing_.push_back({from, Desertion{}});
@@ -46,15 +47,11 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   } else if (from > rank_ && !log_.is_gone(from)) {
     held_.emplace_back(from, message);
   } else if (log_.is_lost(from)) {
-    Notice word;
-    word.kind = Notice::Kind::expelled;
-    word.peer = rank_;
-    word.message = log_.why_lost(from);
-    outgoing_.push_back({from, std::move(word)});
+    outgoing_.push_back({from, expulsion(rank_, log_.why_lost(from))});
   }
   const auto* const death = std::get_if<Death>(&message);
   if (death == nullptr || is_hub() || death->rank != hub_ || from == hub_ || log_.is_gone(from)) return;
-  if (is_of_one_host(from, hub_)) doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
+  if (is_of_one_host(from, hub_)) doubt_hub(died_by_kernel(), Evidence::kernel, now);
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
@@ -77,13 +74,8 @@ void Seat::deliver(const Notice& notice) {
     is_over_ = true;
     return;
   }
-  if (notice.kind == Notice::Kind::lost) {
-    Notice word;
-    word.kind = Notice::Kind::expelled;
-    word.peer = rank_;
-    word.message = notice.message;
-    if (!is_hub()) outgoing_.push_back({notice.peer, std::move(word)});
-  }
+  if (notice.kind == Notice::Kind::lost && !is_hub())
+    outgoing_.push_back({notice.peer, expulsion(rank_, notice.message)});
   if (log_.is_gone(notice.peer) && notice.kind != Notice::Kind::answer)
     std::erase_if(held_, [&](const auto& said) { return said.first == notice.peer; });
   notices_.push_back(notice);
@@ -92,12 +84,7 @@ void Seat::deliver(const Notice& notice) {
 // This rank hears no more of the job.
 void Seat::fence(int by, const std::string& why) {
   if (std::exchange(is_over_, true)) return;
-  Notice notice;
-  notice.kind = Notice::Kind::expelled;
-  notice.peer = by;
-  notice.code = ErrorCode::expelled;
-  notice.message = why;
-  notices_.push_back(std::move(notice));
+  notices_.push_back(expulsion(by, why));
 }
 
 void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now) {
@@ -117,13 +104,13 @@ void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::t
 void Seat::ended(int rank, Clock::time_point now) {
   if (is_over_ || log_.is_gone(rank)) return;
   if (is_hub()) {
-    relay_->lose(rank, died("the kernel of its host says so"), Evidence::kernel, now);
+    relay_->lose(rank, died_by_kernel(), Evidence::kernel, now);
     take_relayed();
   } else if (rank == hub_) {
     unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
-    doubt_hub(died("the kernel of its host says so"), Evidence::kernel, now);
+    doubt_hub(died_by_kernel(), Evidence::kernel, now);
   } else {
-    if (rank < rank_) doubts_.insert_or_assign(rank, Doubt{died("the kernel of its host says so"), Evidence::kernel});
+    if (rank < rank_) doubts_.insert_or_assign(rank, Doubt{died_by_kernel(), Evidence::kernel});
     request(Death{rank}, now);
   }
 }

@@ -43,9 +43,8 @@ class Seat {
   int hub() const { return hub_; }
   bool is_hub() const { return hub_ == rank_; }
   bool is_enlisted() const { return is_enlisted_; }  // with the hub, or this rank is it
-  // Whether a connection to that lower rank is to be made: it is the hub, or may become it. All are called at once, so
-  // that the time in which nobody answers passes once.
-  // A hub calls the ranks that do not come.
+  // Whether a connection to that rank is to be made. A member: to a lower one that is the hub, or may become it; all of
+  // these at once, so that the time in which nobody answers passes once. A hub: to the members that do not come.
   bool wants(int rank) const {
     if (is_over_ || log_.is_gone(rank)) return false;
     if (is_hub()) return relay_->misses(rank);

@@ -30,12 +30,7 @@ TEST_P(Shrink, GoesOnAfterOneLossAfterTheOther) {
   const std::uint16_t port = free_port();
   const std::vector<int> deaths{0, 3, 1, 4};
   Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
-    Settings settings;
-    settings.rank = r;
-    settings.size = kRanks;
-    settings.master_port = port;
-    settings.transport = GetParam();
-    Communicator world = Communicator::join(settings);
+    Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
     std::shared_ptr<Communicator> current = std::make_shared<Communicator>(std::move(world));
     std::int64_t expected = 0 + 1 + 2 + 3 + 4;
     for (const int dead : deaths) {
@@ -72,12 +67,7 @@ TEST_P(Shrink, IsNotHeldUpByARankThatDiesMeanwhile) {
   constexpr int kRanks = 4;
   const std::uint16_t port = free_port();
   Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
-    Settings settings;
-    settings.rank = r;
-    settings.size = kRanks;
-    settings.master_port = port;
-    settings.transport = GetParam();
-    Communicator world = Communicator::join(settings);
+    Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
     world.barrier();
     report('j');
     if (r == 1) ::pause();
