@@ -81,7 +81,8 @@ void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduct
   links_[static_cast<std::size_t>(rank)] = link;
   link->on_message = [this, rank](const ControlMessage& message) { said(rank, message); };
   link->on_closed = [this, rank](const std::string& why) { closed(rank, why); };
-  if (join_->complete()) complete();
+  if (join_->complete()) return complete();
+  link->send(Waiting{join_->missing()});
 }
 
 void Hub::turned_away(const std::string& why) {

@@ -109,11 +109,7 @@ void HubClient::introduce() {
 
 void HubClient::received(const ControlMessage& message) {
   joiner_.received(message);
-  if (const std::string why = joiner_.try_again(); !why.empty()) {
-    joiner_ = Joiner(settings_.rank, settings_.size);
-    link_->close();
-    return attempt_failed(Handshake::Failure::none, why);
-  }
+  if (!joiner_.try_again().empty()) return try_again();
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
   joined_ = true;
@@ -129,7 +125,15 @@ void HubClient::received(const ControlMessage& message) {
 
 void HubClient::closed(const std::string& why) {
   joiner_.closed(why);
+  if (!joiner_.try_again().empty()) return try_again();
   fail(*joiner_.error());
+}
+
+void HubClient::try_again() {
+  const std::string why = joiner_.try_again();
+  joiner_ = Joiner(settings_.rank, settings_.size);
+  link_->close();
+  attempt_failed(Handshake::Failure::none, why);
 }
 
 void HubClient::overdue() {

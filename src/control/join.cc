@@ -127,6 +127,7 @@ void Joiner::fail(ErrorCode code, int peer, const std::string& message) {
 }
 
 void Joiner::received(const ControlMessage& message) {
+  admitted_ = true;
   if (const auto* table = std::get_if<Table>(&message)) {
     if (!is_well_formed(*table, size_)) return fail(ErrorCode::refused, 0, "rank 0 sent a table that makes no sense");
     if (!error_) table_ = *table;
@@ -141,7 +142,10 @@ void Joiner::received(const ControlMessage& message) {
 }
 
 void Joiner::closed(const std::string& why) {
-  fail(ErrorCode::peer_lost, 0, "rank 0 was lost while ranks were joining (" + why + ")");
+  if (!admitted_)
+    try_again_ = "it hung up before it had said anything: " + why;
+  else
+    fail(ErrorCode::peer_lost, 0, "rank 0 was lost while ranks were joining (" + why + ")");
 }
 
 Error Joiner::overdue(std::chrono::milliseconds waited) const {

@@ -51,7 +51,8 @@ class Joiner {
 
   const std::optional<Table>& table() const { return table_; }
   const std::optional<Error>& error() const { return error_; }
-  // Not empty: this hub is of an earlier attempt; why. Connect again, with another Joiner.
+  // Not empty: this hub is of an earlier attempt, or may be one as it hung up without a word; why. Connect again, with
+  // another Joiner.
   const std::string& try_again() const { return try_again_; }
   Error overdue(std::chrono::milliseconds waited) const;
 
@@ -60,6 +61,7 @@ class Joiner {
 
   int rank_;
   int size_;
+  bool admitted_ = false;  // the hub has said something
   std::string missing_, try_again_;
   std::optional<Table> table_;
   std::optional<Error> error_;

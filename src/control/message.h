@@ -41,7 +41,7 @@ struct Refusal {
   bool try_again = false;  // this hub is of an earlier attempt, and another will listen here
 };
 
-struct Waiting {  // hub -> members, every second of joining
+struct Waiting {  // hub -> members: when it has taken one in, and every second of joining
   std::string missing;
 };
 

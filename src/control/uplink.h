@@ -96,6 +96,7 @@ class HubClient final : public Uplink {
   void introduce();
   void received(const ControlMessage& message);
   void closed(const std::string& why);
+  void try_again();  // at another hub
   void overdue();
   void fail(const Error& error);
   bool is_introduced() const { return introduction_ && link_->is_open() && link_->is_authenticated(); }

@@ -124,6 +124,19 @@ TEST(Joiner, EndsWithTheTable) {
   EXPECT_FALSE(joiner.error());
 }
 
+TEST(Joiner, TriesAgainWhereItWasNotTakenIn) {
+  Joiner early(1, 2), late(1, 2);
+  early.closed("reset");
+  EXPECT_EQ(early.try_again(), "it hung up before it had said anything: reset");
+  EXPECT_FALSE(early.error());
+  late.received(Waiting{"rank 2"});
+  late.closed("reset");
+  EXPECT_TRUE(late.try_again().empty());
+  ASSERT_TRUE(late.error());
+  EXPECT_EQ(late.error()->code, ErrorCode::peer_lost);
+  EXPECT_TRUE(says(late.error()->what(), "rank 0 was lost while ranks were joining (reset)"));
+}
+
 TEST(Joiner, RefusesATableThatMakesNoSense) {
   for (const auto& members : std::vector<std::vector<Member>>{{}, {{0}}, {{1}, {0}}, {{0}, {1}, {2}}}) {
     Joiner joiner(1, 2);

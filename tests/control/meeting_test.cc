@@ -1,7 +1,10 @@
 // Where ranks meet: a place at which nobody is, and places as they are written.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include "control/control_ranks.h"
+#include "net/handshake.h"
 #include "tutti/store.h"
 
 namespace tutti::internal {
@@ -52,6 +55,38 @@ TEST(ControlJoin, RanksOfTheNextAttemptWaitForTheEndOfTheOneThatRuns) {
   again.push_back(std::move(second));
   for (const Outcome& rank : again) EXPECT_TRUE(rank.control) << rank.message();
   leave_all(again);
+}
+
+// As a hub does whose attempt ends while a rank of the next one shakes hands with it.
+void hang_up_after_the_handshake(const Endpoint& place, const std::string& secret) {
+  const Socket listener = listen_at(place);
+  pollfd entry{listener.fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&entry, 1, 10'000), 1);
+  int error = 0;
+  const Socket caller = accept_from(listener.fd(), error);
+  auto handshake = Handshake::accepting({.size = 2, .control_key = secret, .takes_control = true}, random_digest());
+  while (handshake.wanted() > 0) {
+    entry = {caller.fd(), POLLIN, 0};
+    ASSERT_EQ(poll(&entry, 1, 10'000), 1);
+    std::byte piece[64];
+    const ssize_t got = recv(caller.fd(), piece, std::min(sizeof piece, handshake.wanted()), 0);
+    ASSERT_GT(got, 0);
+    handshake.feed(std::span(piece).first(static_cast<std::size_t>(got)));
+    const auto out = handshake.take_output();
+    ASSERT_EQ(send(caller.fd(), out.data(), out.size(), MSG_NOSIGNAL), static_cast<ssize_t>(out.size()));
+  }
+  ASSERT_TRUE(handshake.done());
+}
+
+TEST(ControlJoin, ARankThatAnEndingHubHungUpOnGoesToTheNextOne) {
+  const auto settings = job(2, "s3cret");
+  std::vector<Outcome> ranks(2);
+  std::thread member([&] { ranks[1] = join(settings[1]); });
+  hang_up_after_the_handshake(loopback().with_port(settings[0].master_port), "s3cret");
+  ranks[0] = join(settings[0]);
+  member.join();
+  for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
+  leave_all(ranks);
 }
 
 TEST(ControlJoin, ARankOfAnAttemptThatIsOverIsRefusedAndTheJobGoesOn) {
