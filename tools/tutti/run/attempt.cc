@@ -152,11 +152,13 @@ void Attempt::take_reports() {
 }
 
 void Attempt::reap() {
-  const auto ended = ranks_.take_ended();
-  // A signal to the group comes to the guardian before a rank that it ends can be waited for: the system sends it to
-  // all before one of them may end. So it is here by now, and such an end is no failure of the rank.
-  if (!ended.empty()) hear_signals();
-  for (const auto& [rank, how] : ended) judge(rank, how);
+  for (auto ended = ranks_.take_ended(); !ended.empty(); ended = ranks_.take_ended()) {
+    // A signal to the group comes to the guardian before a rank that it ends can be waited for: the system sends it to
+    // all before one of them may end. So it is here by now, and such an end is no failure of the rank. With it the
+    // guardian may hear that more ranks have ended: these are taken next, as it will not hear of them again.
+    hear_signals();
+    for (const auto& [rank, how] : ended) judge(rank, how);
+  }
 }
 
 void Attempt::judge(int rank, int status) {
