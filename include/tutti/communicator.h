@@ -99,7 +99,7 @@ class Registration {
 /// Error{unsupported}, and the Error{system} of register_memory(), of adopt(), of allocate(), and of a call on device
 /// memory or a stream for which CUDA refuses something, for example pinned memory. This rank has not made the call
 /// then. Its peers wait for it, at most Settings::timeout, unless it makes the call after all or calls abort(). What
-/// allocate() throws, it throws on all ranks.
+/// split(), allocate() and make_operator() throw after all have called them, they throw on all ranks.
 ///
 /// **Errors during the call.** Every other error is final: the communicator has failed, output buffers are unspecified,
 /// and every later call throws the same error.
@@ -347,7 +347,7 @@ class Communicator {
 
   /// Collective, and blocks. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank
   /// here). A rank that passes a negative color takes part, and gets a communicator of itself alone. The new
-  /// communicator begins with the timeout of this one (set_timeout()).
+  /// communicator begins with the timeout of this one (set_timeout()). Either all ranks return, or all throw the same.
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
   /// it sends to and receives from. Over TCP a channel is a connection, and takes a descriptor. Over shared memory it
@@ -401,7 +401,7 @@ class Communicator {
   TUTTI_API Operator make_operator(const std::string& name, CombineFunction function);
 
   /// Collective, and blocks. Every rank asks for the same number of bytes. The peers of this host read and write
-  /// buffers in the result directly. Its start is aligned to 4096.
+  /// buffers in the result directly. Its start is aligned to 4096. Either all ranks return, or all throw.
   ///
   /// If there is no space, every rank throws Error{system}, and the communicator stays usable. A rank has 64 GiB of
   /// shared memory in all, less what its calls need. Freed memory is used again only for a request of the same size.

@@ -41,10 +41,9 @@ struct Member {
 struct Notice {
   enum class Kind : std::uint8_t {
     // Events: every rank hears them, in the same order (EventLog).
-    lost,    // `peer` is dead or was given up: final, every communicator with it fails, with `code`
-    left,    // `peer` has left in good order
-    shrunk,  // those of communicator `communicator` that are left have all asked to go on: `ranks`, in its order; none:
-             // the ranks that are left are no majority
+    lost,      // `peer` is dead or was given up: final, every communicator with it fails, with `code`
+    left,      // `peer` has left in good order
+    decided,   // the vote on communicator `communicator` is over: `ranks`, in its order (struct Vote)
     poisoned,  // `peer` found that communicator `communicator` has failed: `code`, `about` and `message` say why
     // To one rank.
     expelled,  // this rank was given up by the others, as `peer` says: final, all its communicators fail
@@ -60,7 +59,7 @@ struct Notice {
   std::string message;       // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
   std::uint32_t serial = 0;  // of an event: its number, from 1
   int about = -1;            // poisoned: the culprit, a rank of the job
-  std::vector<std::int32_t> ranks = {};  // shrunk: of the job
+  std::vector<std::int32_t> ranks = {};  // decided: of the job
   bool confirmed = false;                // lost: the peer is dead, or stands still, as the kernel of its host says
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there
@@ -68,6 +67,22 @@ struct Notice {
   Tag call{};
   Tag last{};             // the last call it completed; all zero if none
   bool has_left = false;  // the peer has left the communicator
+};
+
+// What a rank says where all ranks of a communicator have to end in the same way. The answer is a Notice{decided}, an
+// event: all hear the same, or none hears one. At a time there is one vote on a communicator.
+struct Vote {
+  enum class On : std::uint8_t {
+    going_on,  // without the ranks that are lost. Decided once all that are left have voted: these are the ranks. None:
+               // the ranks that are left are no majority
+    making,    // something together. Decided once all have voted: the ranks that have made it. Never, if one of them is
+               // gone before, or the communicator has failed: that is what all hear then
+  };
+  std::uint64_t communicator = 0;
+  std::vector<std::int32_t> ranks = {};  // of the job: all of the communicator, in its order
+  On on = On::going_on;
+  bool has_made = false;    // making: whether this rank has
+  std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
 };
 
 // All calls that a rank has made on a communicator, in a form that can be compared.
@@ -149,9 +164,7 @@ class Control {
   // of which `communicator` is a lane, has left the lane too, even if it never made it. For a peer that has left the
   // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
-  // Says that this rank goes on without those that `communicator` has lost; `ranks` are all of it. Once all that are
-  // left have said so, a Notice{shrunk} follows on every rank. Thread-safe.
-  virtual void shrink(std::uint64_t communicator, const std::vector<int>& ranks) = 0;
+  virtual void vote(Vote vote) = 0;  // thread-safe
   // Asks all these ranks, as probe() does. Only the first rank that asks about a call gets the answers. Thread-safe.
   virtual void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
                       std::uint32_t sequence) = 0;

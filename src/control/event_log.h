@@ -1,10 +1,13 @@
 // What has become of the job's ranks and communicators, in the order in which the hub has decided it. Each rank keeps
 // the same log, or the beginning of it. So the first event that concerns a communicator is the same on every rank.
+//
+// Events that all ranks know are forgotten, but for what they say of ranks and of failures.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -18,29 +21,40 @@ class EventLog {
  public:
   explicit EventLog(int ranks) : states_(static_cast<std::size_t>(ranks), State::present) {}
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(events_.size()); }
+  std::uint32_t size() const { return forgotten_ + static_cast<std::uint32_t>(events_.size()); }
   int ranks() const { return static_cast<int>(states_.size()); }
 
   // False: it is not the next event, or no event at all.
   bool append(const Notice& event) {
     if (event.serial != size() + 1 || event.peer < 0 || event.peer >= ranks()) return false;
     switch (event.kind) {
-      case Notice::Kind::lost: state(event.peer) = event.confirmed ? State::dead : State::expelled; break;
+      case Notice::Kind::lost:
+        state(event.peer) = event.confirmed ? State::dead : State::expelled;
+        whys_.emplace(event.peer, event.message);
+        break;
       case Notice::Kind::left: state(event.peer) = State::left; break;
-      case Notice::Kind::shrunk: break;
+      case Notice::Kind::decided: break;
       case Notice::Kind::poisoned: failed_.insert(event.communicator); break;
       default: return false;
     }
     events_.push_back(event);
     return true;
   }
-  // The events behind the first `known`.
+  // The events behind the first `known`, if none of these is forgotten.
   std::span<const Notice> behind(std::uint32_t known) const {
-    return std::span(events_).subspan(std::min<std::size_t>(known, events_.size()));
+    return std::span(events_).subspan(std::min<std::size_t>(known - std::min(known, forgotten_), events_.size()));
+  }
+  std::uint32_t forgotten() const { return forgotten_; }
+  // The first `known` events.
+  void forget(std::uint32_t known) {
+    const std::uint32_t more = std::min(known, size()) - std::min(known, forgotten_);
+    events_.erase(events_.begin(), events_.begin() + more);
+    forgotten_ += more;
   }
 
   bool is_gone(int rank) const { return state(rank) != State::present; }
   bool is_lost(int rank) const { return state(rank) == State::dead || state(rank) == State::expelled; }
+  bool has_left(int rank) const { return state(rank) == State::left; }
   // It may live, and count in what is no majority: it is there, or it was given up without the proof of its death.
   bool may_live(int rank) const { return state(rank) == State::present || state(rank) == State::expelled; }
   // Whether the ranks that are there, and for which `is_here` holds, are more than half of those that may live, or half
@@ -57,17 +71,23 @@ class EventLog {
     }
     return 2 * here > living || (2 * here == living && has_lowest);
   }
-  std::uint32_t shrinkings_of(std::uint64_t communicator) const {
-    return static_cast<std::uint32_t>(std::ranges::count_if(events_, [&](const Notice& event) {
-      return event.kind == Notice::Kind::shrunk && event.communicator == communicator;
-    }));
+  // Behind the first `known` events. What is forgotten does not count: who has not heard of it says nothing any more.
+  bool has_decided(std::uint64_t communicator, std::uint32_t known) const {
+    return std::ranges::any_of(behind(known), [&](const Notice& event) {
+      return event.kind == Notice::Kind::decided && event.communicator == communicator;
+    });
+  }
+  // Whether all of `ranks` can still make something together.
+  bool can_make(std::uint64_t communicator, std::span<const std::int32_t> ranks) const {
+    return !has_failed(communicator) && std::ranges::all_of(ranks, [this](std::int32_t rank) {
+      return rank >= 0 && rank < this->ranks() && !is_gone(rank);
+    });
   }
   bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
 
   std::string why_lost(int rank) const {
-    for (const Notice& event : events_)
-      if (event.kind == Notice::Kind::lost && event.peer == rank) return event.message;
-    return "";
+    const auto why = whys_.find(rank);
+    return why == whys_.end() ? "" : why->second;
   }
 
   bool is_only(int rank) const { return next_present(-1) == rank && next_present(rank) == ranks(); }  // that is there
@@ -84,8 +104,10 @@ class EventLog {
   State state(int rank) const { return states_[static_cast<std::size_t>(rank)]; }
 
   std::vector<State> states_;  // by rank
-  std::vector<Notice> events_;
-  std::set<std::uint64_t> failed_;  // communicators
+  std::uint32_t forgotten_ = 0;
+  std::vector<Notice> events_;       // the later ones
+  std::map<int, std::string> whys_;  // of the ranks that are lost
+  std::set<std::uint64_t> failed_;   // communicators
 };
 
 }  // namespace tutti::internal

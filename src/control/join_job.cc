@@ -42,9 +42,8 @@ class Alone final : public Control {
            .about = about});
   }
   void probe(int, std::uint64_t, std::uint64_t, std::uint32_t) override {}
-  void shrink(std::uint64_t communicator, const std::vector<int>& ranks) override {
-    hear_(
-        {.kind = Notice::Kind::shrunk, .peer = 0, .communicator = communicator, .ranks = {ranks.begin(), ranks.end()}});
+  void vote(Vote vote) override {
+    hear_({.kind = Notice::Kind::decided, .peer = 0, .communicator = vote.communicator, .ranks = vote.ranks});
   }
   void survey(const std::vector<int>&, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}

@@ -108,13 +108,14 @@ void fields(auto& archive, Of<Introduction> auto& i) {
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
 void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message, r.try_again); }
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
-void fields(auto&, Of<Ping> auto&) {}
+void fields(auto& archive, Of<Ping> auto& p) { archive(p.known); }
 void fields(auto&, Of<Goodbye> auto&) {}
 void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
 void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
 void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole, s.sequence, s.ranks); }
 void fields(auto&, Of<Desertion> auto&) {}
-void fields(auto& archive, Of<Shrink> auto& s) { archive(s.communicator, s.ranks, s.decided); }
+void fields(auto&, Of<Withdrawal> auto&) {}
+void fields(auto& archive, Of<Vote> auto& v) { archive(v.communicator, v.ranks, v.on, v.has_made, v.known); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }

@@ -45,7 +45,10 @@ struct Waiting {  // hub -> members: when it has taken one in, and every second 
   std::string missing;
 };
 
-struct Ping {};  // hub -> member and back
+// Hub -> member and back. All events but the last ones can be forgotten that way.
+struct Ping {
+  std::uint32_t known = 0;  // of the hub: the events that all members know; of a member: those that it knows
+};
 struct Goodbye {};
 
 struct Probe {  // member -> hub -> member
@@ -66,13 +69,6 @@ struct Survey {
   std::vector<std::int32_t> ranks = {};
 };
 
-// member -> hub: this rank is ready to go on with those of the communicator that are left.
-struct Shrink {
-  std::uint64_t communicator = 0;
-  std::vector<std::int32_t> ranks = {};  // all of it
-  std::uint32_t decided = 0;             // how often it was shrunk before, as the rank knows; it sets that itself
-};
-
 // member -> the next hub, behind the events that it knows: it is one of its members now.
 struct Enlistment {
   std::uint32_t events = 0;  // how many it knows
@@ -91,11 +87,15 @@ struct Summons {
 // The answer to a ping of a hub from which this rank has turned to a later one.
 struct Desertion {};
 
+// A rank -> the one that it has enlisted with, which has not spoken as the hub: it wants to go back to an earlier hub.
+// The answer, if it does not become the hub now: it has forgotten the enlistment.
+struct Withdrawal {};
+
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
-// was given up; agreed, differed: hub -> who said Farewell. Farewell: member -> hub; hub -> members, when the hub
-// leaves: what the next one is to compare with.
+// was given up; agreed, differed: hub -> who said Farewell. Vote: member -> hub. Farewell: member -> hub; hub ->
+// members, when the hub leaves: what the next one is to compare with.
 using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
-                                    Farewell, Enlistment, Death, Summons, Survey, Shrink, Desertion>;
+                                    Farewell, Enlistment, Death, Summons, Survey, Vote, Desertion, Withdrawal>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

@@ -224,10 +224,9 @@ void Plane::probe(int peer, std::uint64_t communicator, std::uint64_t whole, std
   });
 }
 
-void Plane::shrink(std::uint64_t communicator, const std::vector<int>& ranks) {
-  asio::post(io_, [this, shrink = Shrink{communicator, {ranks.begin(), ranks.end()}}] {
-    lines_->ask([&](Seat& seat) { seat.request(shrink, Clock::now()); });
-  });
+void Plane::vote(Vote vote) {
+  asio::post(io_,
+             [this, vote = std::move(vote)] { lines_->ask([&](Seat& seat) { seat.request(vote, Clock::now()); }); });
 }
 
 void Plane::survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,

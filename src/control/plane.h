@@ -37,7 +37,7 @@ class Plane final : public Control, public UplinkUser {
   void on_notice(OnNotice handler) override;
   void poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) override;
   void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) override;
-  void shrink(std::uint64_t communicator, const std::vector<int>& ranks) override;
+  void vote(Vote vote) override;
   void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
               std::uint32_t sequence) override;
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) override;

@@ -34,9 +34,8 @@ Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewell
 
 void Relay::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (log_.is_lost(from)) return expel(from);  // it was given up, and has woken up
-  if (log_.is_gone(from)) {                    // it has left, and may not have heard that all know
-    for (const Notice& event : log_.behind(0))
-      if (event.kind == Notice::Kind::left && event.peer == from) outgoing_.push_back({from, event});
+  if (log_.has_left(from)) {                   // and may not have heard that all know
+    outgoing_.push_back({from, Notice{.kind = Notice::Kind::left, .peer = from}});
     return;
   }
   if (std::holds_alternative<Desertion>(message)) return deserted(from);  // as if it were silent
@@ -45,7 +44,10 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
   if (const auto silent = suspicions_.find(from);
       silent != suspicions_.end() && silent->second.evidence == Evidence::silence)
     suspicions_.erase(silent);
-  if (const auto* enlistment = std::get_if<Enlistment>(&message)) {
+  if (const auto* ping = std::get_if<Ping>(&message)) {
+    if (is_open_) member(from).events = std::max(member(from).events, std::min(ping->known, log_.size()));
+    judge(now);
+  } else if (const auto* enlistment = std::get_if<Enlistment>(&message)) {
     enlist(from, enlistment->events);
     judge(now);
   } else if (const auto* event = std::get_if<Notice>(&message); event != nullptr && event->serial > 0) {
@@ -72,6 +74,8 @@ void Relay::enlist(int rank, std::uint32_t events) {
   // It comes too late: it has heard from the last hub what nobody else has, and this one has decided otherwise since.
   if (is_new && events > opened_at_)
     return lose(rank, "it came too late to the new hub", Evidence::closing, member(rank).heard);
+  if (events < log_.forgotten())
+    return lose(rank, "it does not know what all others know", Evidence::closing, member(rank).heard);
   for (const Notice& event : log_.behind(events)) tell(rank, event);
 }
 
@@ -103,8 +107,8 @@ void Relay::serve(int from, const ControlMessage& message) {
     if (rank < 0 || rank >= log_.ranks() || rank == rank_) return;
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
     lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
-  } else if (const auto* ready = std::get_if<Shrink>(&message)) {
-    going_on_.is_ready(from, *ready, log_);
+  } else if (const auto* vote = std::get_if<Vote>(&message)) {
+    votes_.heard(from, *vote, log_);
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
@@ -126,12 +130,21 @@ void Relay::serve(int from, const ControlMessage& message) {
   }
 }
 
-void Relay::shrink() {
+void Relay::close_votes() {
   const auto is_suspected = [this](int rank) { return suspicions_.contains(rank); };
-  for (Notice& decided : going_on_.take_decided(log_, is_suspected)) {
+  for (Notice& decided : votes_.take_decided(log_, is_suspected)) {
     decided.peer = rank_;
     log(std::move(decided));
   }
+}
+
+std::uint32_t Relay::known_to_all() const {
+  std::uint32_t known = log_.size();
+  for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
+    const Member& one = members_[static_cast<std::size_t>(rank)];
+    if (!log_.is_gone(rank)) known = std::min(known, one.enlisted ? one.events : 0);
+  }
+  return known;
 }
 
 void Relay::survey(int from, const Survey& survey) {

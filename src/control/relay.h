@@ -28,8 +28,8 @@
 
 #include "control/event_log.h"
 #include "control/farewells.h"
-#include "control/going_on.h"
 #include "control/message.h"
+#include "control/votes.h"
 
 namespace tutti::internal {
 
@@ -98,12 +98,13 @@ class Relay {
   struct Member {
     Clock::time_point heard;
     bool enlisted;
-    std::uint32_t events;  // that it has been told
+    std::uint32_t events;  // that it knows
   };
 
   void enlist(int rank, std::uint32_t events);
   void open_if_complete();
-  void shrink();
+  void close_votes();
+  std::uint32_t known_to_all() const;
   void survey(int from, const Survey& survey);
   void deserted(int by);
   void serve(int from, const ControlMessage& message);
@@ -132,7 +133,7 @@ class Relay {
   std::uint32_t opened_at_ = 0;  // how many events there were then
   std::vector<Member> members_;
   std::map<int, Suspicion> suspicions_;
-  GoingOn going_on_;
+  Votes votes_;
   std::map<std::uint64_t, std::pair<std::uint32_t, int>> surveys_;  // by communicator: the last call, and who asked
   std::vector<std::pair<int, ControlMessage>> early_;               // what members said before it was open
   std::vector<Outgoing> outgoing_;

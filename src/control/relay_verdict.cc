@@ -56,11 +56,13 @@ void Relay::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now))
     for (Member& one : members_) one.heard = now;
   last_tick_ = now;
+  const std::uint32_t known = known_to_all();
+  log_.forget(known);
   for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
     if (log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
     if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
-    if (member(rank).enlisted) tell(rank, Ping{});
+    if (member(rank).enlisted) tell(rank, Ping{known});
   }
   judge(now);
 }
@@ -80,7 +82,7 @@ void Relay::judge(Clock::time_point now) {
   is_late_ = !is_open_ && now - begun_ >= kEnlistsWithin;
   if (!is_open_) return;
   judge_suspects(now);
-  shrink();  // with the ranks that are left now
+  close_votes();  // with the ranks that are left now
 }
 
 void Relay::judge_suspects(Clock::time_point now) {

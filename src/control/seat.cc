@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace tutti::internal {
+namespace {
+
+bool ends(const Vote& vote, const Notice& event) {
+  const bool is_making = vote.on == Vote::On::making;
+  switch (event.kind) {
+    case Notice::Kind::decided: return event.communicator == vote.communicator;
+    case Notice::Kind::poisoned: return is_making && event.communicator == vote.communicator;
+    case Notice::Kind::lost:
+    case Notice::Kind::left: return is_making && std::ranges::find(vote.ranks, event.peer) != vote.ranks.end();
+    default: return false;
+  }
+}
+
+}  // namespace
 
 Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point now)
     : rank_(rank),
@@ -19,11 +33,12 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
 
 void Seat::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (is_over_) return;
+  if (std::holds_alternative<Withdrawal>(message)) return withdrawn(from, now);
   return_to(from, now);
   // A hub from which this rank has turned away.
   if (from < rank_ && doubts_.contains(from) && !log_.is_gone(from) && is_enlisted_ &&
       std::holds_alternative<Ping>(message)) {
-    outgoing_.push_back({from, Desertion{}});
+    if (is_hub() || !without_hub_since_) outgoing_.push_back({from, Desertion{}});
     return;
   }
   const auto* const notice = std::get_if<Notice>(&message);
@@ -55,8 +70,9 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
-  if (std::holds_alternative<Ping>(message)) {
-    outgoing_.push_back({hub_, Ping{}});
+  if (const auto* ping = std::get_if<Ping>(&message)) {
+    log_.forget(ping->known);
+    outgoing_.push_back({hub_, Ping{log_.size()}});
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
     answer(*probe);
   } else if (const auto* notice = std::get_if<Notice>(&message)) {
@@ -160,7 +176,10 @@ void Seat::take_relayed() {
 void Seat::request(ControlMessage message, Clock::time_point now) {
   if (is_over_) return;
   if (const auto* poison = std::get_if<Notice>(&message); poison && log_.has_failed(poison->communicator)) return;
-  if (auto* shrink = std::get_if<Shrink>(&message)) shrink->decided = log_.shrinkings_of(shrink->communicator);
+  if (auto* vote = std::get_if<Vote>(&message)) {
+    if (vote->on == Vote::On::making && !log_.can_make(vote->communicator, vote->ranks)) return;
+    vote->known = log_.size();
+  }
   if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Survey>(message))
     unsettled_.push_back(message);
   if (is_hub()) {
@@ -180,14 +199,11 @@ void Seat::say_goodbye(Clock::time_point now) {
 
 void Seat::settle(const Notice& notice) {
   std::erase_if(unsettled_, [&](const ControlMessage& said) {
+    if (const auto* vote = std::get_if<Vote>(&said)) return ends(*vote, notice);
     switch (notice.kind) {
       case Notice::Kind::poisoned: {
         const auto* poison = std::get_if<Notice>(&said);
         return poison != nullptr && poison->communicator == notice.communicator;
-      }
-      case Notice::Kind::shrunk: {
-        const auto* shrink = std::get_if<Shrink>(&said);
-        return shrink != nullptr && shrink->communicator == notice.communicator;
       }
       case Notice::Kind::agreed:
       case Notice::Kind::differed: {

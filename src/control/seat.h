@@ -65,6 +65,7 @@ class Seat {
     return from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message);
   }
   void return_to(int rank, Clock::time_point now);
+  void withdrawn(int from, Clock::time_point now);
   void follow(int rank, Clock::time_point now);
   void choose_hub(Clock::time_point now);
   void become_hub(Clock::time_point now);
@@ -90,8 +91,9 @@ class Seat {
   Clock::time_point heard_, last_tick_;
   std::map<int, Doubt> doubts_;  // ranks before the hub that did not answer as one
   std::optional<Clock::time_point> without_hub_since_;
-  std::optional<Relay> relay_;  // while this rank is the hub
-  Farewells farewells_;         // what a hub handed on when it left
+  std::optional<int> returns_to_;  // once it has been told that its enlistment is forgotten
+  std::optional<Relay> relay_;     // while this rank is the hub
+  Farewells farewells_;            // what a hub handed on when it left
   std::vector<ControlMessage> unsettled_;
   std::vector<std::pair<int, ControlMessage>> held_;  // said to this rank as a hub, which it is not yet
   CallHistories histories_;

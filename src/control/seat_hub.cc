@@ -29,14 +29,31 @@ void Seat::called(int rank) {
     if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) outgoing_.push_back({rank, Death{of}});
 }
 
-// A rank that was silent for too long speaks again, and no later one has spoken as the hub. If one does after all, this
-// rank turns to it: the connection stays, and its enlistment is kept there.
+// A rank that was silent for too long speaks again, and no later one has spoken as the hub. But if this rank has
+// enlisted with a later one, which may be the hub already, it must hear nothing new from the earlier one: the later one
+// would not know. It asks first to be forgotten there.
 void Seat::return_to(int rank, Clock::time_point now) {
   const auto doubt = doubts_.find(rank);
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
   if (is_hub() || (is_enlisted_ && !without_hub_since_)) return;
+  if (is_enlisted_) {
+    returns_to_ = rank;
+    outgoing_.push_back({hub_, Withdrawal{}});
+    return;
+  }
   doubts_.erase(doubt);
   choose_hub(now);
+}
+
+void Seat::withdrawn(int from, Clock::time_point now) {
+  if (from > rank_ && !is_hub()) {
+    std::erase_if(held_, [&](const auto& said) { return said.first == from; });
+    outgoing_.push_back({from, Withdrawal{}});
+  } else if (from == hub_ && returns_to_ && without_hub_since_) {
+    is_enlisted_ = false;
+    doubts_.erase(*std::exchange(returns_to_, std::nullopt));
+    choose_hub(now);
+  }
 }
 
 // That rank knows that all before it are gone.

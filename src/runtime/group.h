@@ -137,6 +137,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void abort(Failure failure);
   bool has_failed() const { return failure_->has_failed(); }
   std::optional<Error> failure() const;  // what refuse() would throw
+  // No call begins any more: throws why.
+  [[noreturn]] void refuse();
   // On the control thread. The job has lost a rank. Messages of that rank may still be on their way, so calls that have
   // been made fail only when they no longer move. New calls fail at once.
   void lose(const Notice& loss) override;
@@ -227,7 +229,6 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool finds_unclaimed();
   void fail_by_loss();
   void has_just_failed();
-  [[noreturn]] void refuse();
   [[noreturn]] void tell(const Error& error);
   Error error_for(const Request* request) const;
 

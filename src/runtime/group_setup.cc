@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,56 @@ std::vector<std::uint64_t> all_gather_word(Group& group, Purpose purpose, std::u
   return all;
 }
 
+std::chrono::milliseconds limit_of(const Group& group, Job& job) {
+  return group.timeout().count() > 0 ? group.timeout() : job.settings().timeout;
+}
+
+// Blocks until all ranks have voted. Whether each of them has made what all are making. If a rank is lost or leaves, or
+// if the communicator fails, before all have voted, every rank throws that.
+std::vector<bool> vote_on_making(Group& group, bool has_made) {
+  const Members& members = group.members();
+  std::vector<bool> made(static_cast<std::size_t>(group.size()), has_made);
+  if (group.size() == 1) return made;
+  Job& job = group.job();
+  const std::vector<int> ranks = members.job_ranks();
+  job.control().vote({.communicator = group.id(),
+                      .ranks = {ranks.begin(), ranks.end()},
+                      .on = Vote::On::making,
+                      .has_made = has_made});
+  const auto leaver = [&] {
+    const auto found = std::ranges::find_if(ranks, [&](int rank) { return job.notices().has_left(rank); });
+    return static_cast<int>(found - ranks.begin());
+  };
+  const auto is_in_vain = [&] { return leaver() < group.size() || group.failure().has_value(); };
+  const auto decided = job.notices().decisions().wait(group.id(), limit_of(group, job), is_in_vain);
+  if (!decided || decided->kind != Notice::Kind::decided) {
+    if (const int rank = leaver(); rank < group.size())
+      group.accuse({ErrorCode::peer_left, rank, members.name_of(rank) + " has left before all had made it"});
+    else
+      group.accuse({ErrorCode::timeout, -1, "not all ranks have made it in time"});
+    group.refuse();
+  }
+  for (int r = 0; r < group.size(); ++r) made[r] = std::ranges::find(decided->ranks, ranks[r]) != decided->ranks.end();
+  return made;
+}
+
+// Every rank makes it, or every rank throws. make() may throw. The others hear then that this rank `lack`.
+template <class Make>
+auto make_on_all(Group& group, const std::string& what, const std::string& lack, Make&& make) {
+  decltype(make()) mine{};
+  std::exception_ptr failure;
+  try {
+    mine = make();
+  } catch (const std::exception&) {
+    failure = std::current_exception();
+  }
+  const std::vector<bool> made = vote_on_making(group, failure == nullptr);
+  if (failure != nullptr) std::rethrow_exception(failure);
+  for (int r = 0; r < group.size(); ++r)
+    if (!made[r]) throw Error(ErrorCode::system, what + ": " + group.members().name_of(r) + " " + lack);
+  return mine;
+}
+
 }  // namespace
 
 std::shared_ptr<Group> split(Group& group, int color, int key) {
@@ -47,7 +98,9 @@ std::shared_ptr<Group> split(Group& group, int color, int key) {
   const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(group.rank())
                                            : static_cast<std::uint64_t>(color);
   const std::uint64_t id = mix(mix(mix(group.id()) + group.count_split()) + distinct);
-  return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
+  return make_on_all(group, "split", "could not make the communicator", [&] {
+    return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
+  });
 }
 
 // All members derive the same number from what they agree on: the communicator, the list, the name, and how many they
@@ -78,9 +131,10 @@ std::shared_ptr<Group> shrink(Group& group) {
   Job& job = group.job();
   job.engine().refuse_if_forked();
   const Members& members = group.members();
-  const auto limit = group.timeout().count() > 0 ? group.timeout() : job.settings().timeout;
-  job.control().shrink(group.id(), members.job_ranks());
-  const std::optional<Notice> decided = job.notices().shrinkings().wait(group.id(), limit);
+  const auto limit = limit_of(group, job);
+  const std::vector<int> ranks = members.job_ranks();
+  job.control().vote({.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}});
+  const auto decided = job.notices().decisions().wait(group.id(), limit, [] { return false; });
   if (!decided) {
     throw Error(ErrorCode::timeout,
                 members.own_name() + ": shrink: not all ranks that are left have called it within " +
@@ -112,35 +166,33 @@ Operator make_operator(Group& group, const std::string& name, CombineFunction fu
   std::ranges::copy(name, mine.begin());
   std::vector<Name> all(static_cast<std::size_t>(group.size()));
   all_gather_words(group, making_operator, mine.data(), all.data(), sizeof(Name) / 8);
-  for (int r = 0; r < group.size(); ++r)
-    if (all[r] != mine)
-      refuse(ErrorCode::mismatch, group.members().name_of(r) + " calls it \"" + all[r].data() + "\", " +
-                                      group.members().own_name() + " \"" + name + "\"");
+  (void)make_on_all(group, "make_operator", "could not make it", [&] {
+    for (int r = 0; r < group.size(); ++r)
+      if (all[r] != mine)
+        refuse(ErrorCode::mismatch, group.members().name_of(r) + " calls it \"" + all[r].data() + "\", " +
+                                        group.members().own_name() + " \"" + name + "\"");
+    return true;
+  });
   return group.add_custom({name, std::move(function)});
 }
 
 std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes) {
   const Members& members = group.members();
   const std::vector<std::uint64_t> asked = all_gather_word(group, allocating, bytes);
-  for (int r = 0; r < group.size(); ++r)
-    if (asked[r] != bytes)
-      throw Error(ErrorCode::invalid_argument, "allocate: " + members.name_of(r) + " asks for " +
-                                                   std::to_string(asked[r]) + " bytes, " + members.own_name() +
-                                                   " for " + std::to_string(bytes) + "; all must ask for the same");
-  std::shared_ptr<SymmetricMemory> memory;
-  std::string error_text;
-  try {
-    Engine::Lock lock(group.job().engine());
-    memory = group.job().transports().allocate(bytes);
-  } catch (const Error& error) {
-    error_text = error.what();
-  }
-  const std::vector<std::uint64_t> has_it = all_gather_word(group, allocating, memory != nullptr);
-  for (int r = 0; r < group.size(); ++r)
-    if (has_it[r] == 0)
-      throw Error(ErrorCode::system, "allocate: " + members.name_of(r) + " has no room for " + std::to_string(bytes) +
-                                         " bytes" + (r == group.rank() ? " (" + error_text + ")" : ""));
-  return memory;
+  const std::string lack = "has no room for " + std::to_string(bytes) + " bytes";
+  return make_on_all(group, "allocate", lack, [&] {
+    for (int r = 0; r < group.size(); ++r)
+      if (asked[r] != bytes)
+        throw Error(ErrorCode::invalid_argument, "allocate: " + members.name_of(r) + " asks for " +
+                                                     std::to_string(asked[r]) + " bytes, " + members.own_name() +
+                                                     " for " + std::to_string(bytes) + "; all must ask for the same");
+    try {
+      const Engine::Lock lock(group.job().engine());
+      return group.job().transports().allocate(bytes);
+    } catch (const Error& error) {
+      throw Error(ErrorCode::system, "allocate: " + members.own_name() + " " + lack + " (" + error.what() + ")");
+    }
+  });
 }
 
 }  // namespace tutti::internal

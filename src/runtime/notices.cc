@@ -5,20 +5,24 @@ namespace tutti::internal {
 void Notices::heard(const Notice& notice) {
   const std::lock_guard lock(mutex_);
   switch (notice.kind) {
-    case Notice::Kind::left: left_[notice.peer].store(true, std::memory_order_release); break;
+    case Notice::Kind::left:
+      left_[notice.peer].store(true, std::memory_order_release);
+      decisions_.look_again();
+      break;
     case Notice::Kind::agreed:
     case Notice::Kind::differed: partings_.heard(notice); break;
     case Notice::Kind::lost:
     case Notice::Kind::poisoned:
     case Notice::Kind::expelled:
-      if (notice.kind == Notice::Kind::expelled) {
-        shrinkings_.heard(notice);
-        partings_.end();
-      }
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
+      if (notice.kind == Notice::Kind::expelled) {
+        decisions_.heard(notice);
+        partings_.end();
+      }
+      decisions_.look_again();
       break;
-    case Notice::Kind::shrunk: shrinkings_.heard(notice); break;
+    case Notice::Kind::decided: decisions_.heard(notice); break;
     case Notice::Kind::answer:
       for (JobMember* member : members_)
         if (member->id() == notice.communicator) member->on_notice(notice);
@@ -45,6 +49,7 @@ void Notices::remove(JobMember& member) {
 void Notices::fail_all_at_exit() {
   const std::lock_guard lock(mutex_);
   for (JobMember* member : members_) member->fail_at_exit();
+  decisions_.look_again();
 }
 
 void Notices::after_fork_in_child() {

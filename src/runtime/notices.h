@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/decisions.h"
 #include "runtime/job_member.h"
 #include "runtime/partings.h"
-#include "runtime/shrinkings.h"
 
 namespace tutti::internal {
 
@@ -27,7 +27,7 @@ class Notices {
 
   bool has_left(int rank) const { return left_[rank].load(std::memory_order_acquire); }
   Partings& partings() { return partings_; }
-  Shrinkings& shrinkings() { return shrinkings_; }
+  Decisions& decisions() { return decisions_; }
 
   void fail_all_at_exit();
   // Around a fork(), so that the child finds all of this whole.
@@ -43,7 +43,7 @@ class Notices {
   std::vector<JobMember*> members_;
   std::vector<Notice> bad_news_;  // in order; also of communicators that this rank has not made yet
   Partings partings_;
-  Shrinkings shrinkings_;
+  Decisions decisions_;
 };
 
 }  // namespace tutti::internal

@@ -45,8 +45,9 @@ std::vector<ControlMessage> one_of_each() {
           Death{2},
           Summons{true},
           Survey{1, 2, 3, {4, 5}},
-          Shrink{6, {7, 8, 9}, 1},
-          Desertion{}};
+          Vote{6, {7, 8, 9}, Vote::On::making, true, 1},
+          Desertion{},
+          Withdrawal{}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

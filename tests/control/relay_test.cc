@@ -219,5 +219,44 @@ TEST(Relay, ANewHubWaitsHalfTheSilenceForWhoDoesNotCome) {
   EXPECT_FALSE(log.is_gone(2));
 }
 
+Vote vote_on(std::uint64_t communicator, bool has_made, std::uint32_t known = 0) {
+  return {
+      .communicator = communicator, .ranks = {0, 1, 2}, .on = Vote::On::making, .has_made = has_made, .known = known};
+}
+
+TEST(Relay, SaysWhoHasMadeItOnceAllHaveVoted) {
+  Hub hub(4);
+  hub.relay.received(2, vote_on(5, true), at(1));
+  hub.relay.received(0, vote_on(5, true), at(1));
+  EXPECT_TRUE(hub.relay.take_outgoing().empty());
+  hub.relay.received(1, vote_on(5, false), at(2));
+  const auto out = hub.relay.take_outgoing();
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(std::get<Notice>(out[0].message).ranks, (std::vector<std::int32_t>{0, 2}));
+  hub.relay.received(1, vote_on(5, false), at(3));  // said again, to a hub that had heard it
+  hub.relay.received(0, vote_on(5, true, 1), at(3));
+  hub.relay.received(2, vote_on(5, true, 1), at(3));
+  EXPECT_TRUE(hub.relay.take_outgoing().empty());
+  hub.relay.received(1, vote_on(5, true, 1), at(4));
+  EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 4u);
+}
+
+TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {
+  Hub hub(4);
+  hub.relay.received(0, vote_on(5, true), at(1));
+  hub.relay.received(1, vote_on(5, true), at(1));
+  hub.relay.received(2, Goodbye{}, at(2));
+  hub.relay.received(0, vote_on(6, true), at(3));
+  EXPECT_TRUE(told(hub.relay, Kind::decided, 0).empty());
+  Hub other(3);
+  Notice poison;
+  poison.kind = Kind::poisoned;
+  poison.communicator = 5;
+  for (const int rank : {0, 1}) other.relay.received(rank, vote_on(5, true), at(1));
+  other.relay.received(2, poison, at(2));
+  other.relay.received(2, vote_on(5, true), at(3));
+  EXPECT_TRUE(told(other.relay, Kind::decided, 0).empty());
+}
+
 }  // namespace
 }  // namespace tutti::internal

@@ -32,7 +32,7 @@ TEST(Seat, AnswersPingsAndProbes) {
   enter(7);
   member.histories().publish(9, history);
   member.received(0, Ping{}, after(1));
-  EXPECT_TRUE(std::holds_alternative<Ping>(member.take_outgoing().at(0).message));
+  EXPECT_EQ(std::get<Ping>(member.take_outgoing().at(0).message).known, 0u);
   const auto answer_to = [&](std::uint64_t communicator, std::uint32_t sequence) {
     member.received(0, Probe{2, 1, communicator, communicator, sequence}, after(2));
     const auto out = member.take_outgoing();
@@ -212,6 +212,47 @@ TEST(Seat, TheSideWithTheMajorityGoesOn) {
   for (const Notice& event : job.events(4)) EXPECT_EQ(event.code, ErrorCode::peer_lost);
 }
 
+TEST(Seat, AllHaveMadeItOrNoneHas) {
+  for (const int dead : {-1, 0, 2}) {
+    SimulatedJob job(one_host(4), kUsual, 5);
+    job.run(milliseconds(1000));
+    if (dead >= 0) job.kill(dead);
+    job.make(7);
+    job.run(milliseconds(200));
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank == dead) continue;
+      const auto events = job.events(rank);
+      ASSERT_EQ(events.size(), 1u) << rank;
+      EXPECT_EQ(events[0].kind, dead < 0 ? Kind::decided : Kind::lost);
+      EXPECT_EQ(events[0].ranks.size(), dead < 0 ? 4u : 0u);
+      EXPECT_TRUE(job.seat(rank).is_settled());
+    }
+  }
+}
+
+TEST(Seat, ForgetsTheEventsThatAllKnow) {
+  SimulatedJob job({0, 0, 1}, kUsual, 6);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    job.make(i);
+    job.run(milliseconds(100));
+  }
+  job.run(milliseconds(1500));
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(job.events(rank).size(), 100u);
+    EXPECT_EQ(job.seat(rank).log().forgotten(), 100u);
+  }
+  job.stop(2);
+  job.make(100);
+  job.run(milliseconds(1500));
+  EXPECT_EQ(job.events(0).size(), 100u);  // not all have voted
+  job.kill(0);
+  job.run(milliseconds(8000));
+  job.make(101);
+  job.run(milliseconds(1500));
+  EXPECT_EQ(job.events(1).size(), 102u);  // two that are lost
+  EXPECT_EQ(job.seat(1).log().forgotten(), 102u);
+}
+
 // Any faults at any time: whoever is left agrees, hears the verdict on all that it has said, and never hangs.
 TEST(Seat, WhateverHappensTheRanksThatAreLeftAgree) {
   for (unsigned seed = 0; seed < (kBrief ? 5 : 250); ++seed) {
@@ -229,6 +270,7 @@ TEST(Seat, WhateverHappensTheRanksThatAreLeftAgree) {
     for (int fault = 0; fault < faults; ++fault) {
       const int rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
       if (!job.runs(rank)) continue;
+      if (random() % 2 == 0) job.make(100 + static_cast<unsigned>(fault));
       const unsigned what = random() % 6;
       if (what < 4) touched.insert(rank);
       switch (what) {
@@ -257,6 +299,7 @@ TEST(Seat, WhateverHappensTheRanksThatAreLeftAgree) {
       EXPECT_TRUE(may_be_over || !job.seat(rank).is_over()) << "rank " << rank;
       if (!job.runs(rank) || job.seat(rank).is_over()) continue;
       EXPECT_TRUE(job.seat(rank).is_settled()) << "rank " << rank;
+      EXPECT_EQ(job.seat(rank).log().forgotten(), job.seat(rank).log().size()) << "rank " << rank;
       for (int other = 0; other < ranks; ++other) {
         const bool is_there = job.runs(other) && !job.seat(other).is_over();
         EXPECT_EQ(job.seat(rank).log().is_gone(other), !is_there) << "rank " << rank << " of " << other;

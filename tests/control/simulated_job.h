@@ -58,6 +58,16 @@ class SimulatedJob {
     seat(rank).request(poison, now_);
     pump(rank);
   }
+  // All ranks make something together; those that are stopped say so when they go on.
+  void make(std::uint64_t communicator) {
+    Vote vote{.communicator = communicator, .on = Vote::On::making, .has_made = true};
+    for (int rank = 0; rank < size(); ++rank) vote.ranks.push_back(rank);
+    for (int rank = 0; rank < size(); ++rank) {
+      if (at(rank).state == State::dead || at(rank).leaves) continue;
+      seat(rank).request(vote, now_);
+      if (runs(rank)) pump(rank);
+    }
+  }
   void leave(int rank) {
     at(rank).leaves = true;
     seat(rank).say_goodbye(now_);

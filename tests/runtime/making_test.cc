@@ -1,0 +1,67 @@
+// split() and allocate() end on all ranks in the same way, whatever happens meanwhile.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "net/free_port.h"
+#include "runtime/processes.h"
+#include "runtime/ranks.h"
+#include "runtime/stories.h"
+
+namespace tutti::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Making : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Wire, Making, testing::Values("shm", "tcp"), [](const auto& it) { return it.param; });
+
+// Makes one thing after the other. What ends that, and how many things were made.
+Error end_of_making(Communicator& world) {
+  int made = 0;
+  try {
+    while (true) {
+      const Communicator half = world.split(world.rank() % 2);
+      ++made;
+      const Memory memory = world.allocate(8192);
+      ++made;
+    }
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    return {error.code, "made: " + std::to_string(made) + " made" + text.substr(text.find(": ")), -1, error.peer};
+  }
+}
+
+TEST_P(Making, HasMadeTheSameOnAllRanksWhenOneDies) {
+  constexpr int kRanks = 4;
+  for (int round = 0; round < 12; ++round) {
+    const int victim = round % kRanks;
+    const std::uint16_t port = free_port();
+    Stories stories;
+    Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+      Communicator world = Communicator::join(meeting_at(port, GetParam(), r, kRanks));
+      world.barrier();
+      std::thread death([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(300 + 370 * round));
+        if (r == victim) ::kill(::getpid(), SIGKILL);
+      });
+      stories.tell(r, end_of_making(world));
+      report('t');
+      death.join();
+      ::pause();
+    });
+    for (int i = 0; i < kRanks - 1; ++i) ASSERT_EQ(ranks.next_report(), 't');
+    const int first = victim == 0 ? 1 : 0;
+    EXPECT_TRUE(stories.of(first).starts_with("peer_lost " + std::to_string(victim))) << stories.of(first);
+    for (int r = 0; r < kRanks; ++r) {
+      if (r == victim) continue;
+      EXPECT_EQ(stories.of(r), stories.of(first)) << "round " << round;
+      ranks.kill(r);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::internal
