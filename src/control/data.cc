@@ -17,7 +17,7 @@ void Plane::link_arrived(const std::shared_ptr<Link>& link) {
   const Handshake::Opening opening = link->handshake().opening();
   if (opening.purpose == Handshake::Purpose::control) {
     link->expect_message_within(kSlowest * settings_.connect_timeout);
-    return hub_ ? hub_->arrived(link) : lines_->arrived(link);
+    return server_ ? server_->arrived(link) : lines_->arrived(link);
   }
   const Path path = link->own_end().is_local() ? Path::local : Path::tcp;
   deliver({opening.from, path, opening.communicator, Socket(link->release()), std::nullopt});
@@ -32,9 +32,9 @@ void Plane::no_room_for(const Handshake::Opening& opening, bool local) {
     return deliver({opening.from, path, opening.communicator, Socket(),
                     Error(ErrorCode::system, why, settings_.rank, opening.from)});
   }
-  if (!hub_) return;        // it calls again: lines.cc
+  if (!server_) return;     // it calls again: lines.cc
   data_listeners_.clear();  // there will be no job: room for some to whom it is to be told
-  hub_->turned_away(why);
+  server_->turned_away(why);
 }
 
 void Plane::on_connection(OnConnection handler) {

@@ -46,9 +46,9 @@ Error join_error(ErrorCode code, int rank, int peer, const std::string& message)
   return {code, rank_name(rank) + " could not join: " + message, rank, peer, "join"};
 }
 
-JoinHub::JoinHub(const Introduction& own) : own_(own) { members_[0] = own.member; }
+Registrar::Registrar(const Introduction& own) : own_(own) { members_[0] = own.member; }
 
-std::optional<std::string> JoinHub::objection(const Introduction& theirs) const {
+std::optional<std::string> Registrar::objection(const Introduction& theirs) const {
   const int rank = theirs.member.rank;
   const std::string who = rank_name(rank) + " (process " + std::to_string(theirs.member.pid) + ")";
   if (theirs.size != own_.size)
@@ -71,14 +71,14 @@ std::optional<std::string> JoinHub::objection(const Introduction& theirs) const 
   return std::nullopt;
 }
 
-std::optional<Refusal> JoinHub::admit(const Introduction& introduction) {
+std::optional<Refusal> Registrar::admit(const Introduction& introduction) {
   if (const auto problem = objection(introduction))
     return Refusal{ErrorCode::invalid_argument, introduction.member.rank, *problem};
   members_[introduction.member.rank] = introduction.member;
   return std::nullopt;
 }
 
-std::optional<Refusal> JoinHub::other_attempt(const Introduction& theirs) const {
+std::optional<Refusal> Registrar::other_attempt(const Introduction& theirs) const {
   const int rank = theirs.member.rank;
   if (theirs.attempt == own_.attempt) return std::nullopt;
   const std::string both = rank_name(rank) + " (process " + std::to_string(theirs.member.pid) + ") is of attempt " +
@@ -89,18 +89,18 @@ std::optional<Refusal> JoinHub::other_attempt(const Introduction& theirs) const 
   return Refusal{ErrorCode::refused, rank, both + ": the job was started again without it"};
 }
 
-Refusal JoinHub::gone(int rank, const std::string& why) const {
+Refusal Registrar::gone(int rank, const std::string& why) const {
   const std::string still = complete() ? "" : " while " + missing() + " had not come yet";
   return {ErrorCode::peer_lost, rank, rank_name(rank) + " was lost while joining (" + why + ")" + still};
 }
 
-Refusal JoinHub::overdue(std::chrono::milliseconds waited) const {
+Refusal Registrar::overdue(std::chrono::milliseconds waited) const {
   return {ErrorCode::timeout, -1,
           missing() + " of " + std::to_string(own_.size) + " did not come within " + in_seconds(waited) +
               ": were they started, do they have the same master, and the same secret? (TUTTI_JOIN_TIMEOUT)"};
 }
 
-std::string JoinHub::missing() const {
+std::string Registrar::missing() const {
   constexpr int kNamed = 8;
   std::vector<int> ranks;
   for (int r = 0; r < own_.size; ++r)
@@ -116,7 +116,7 @@ std::string JoinHub::missing() const {
   return others > 0 ? text + " and " + std::to_string(others) + " others" : text;
 }
 
-std::vector<Member> JoinHub::members() const {
+std::vector<Member> Registrar::members() const {
   std::vector<Member> list;
   for (const auto& [rank, member] : members_) list.push_back(member);
   return list;

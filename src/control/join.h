@@ -1,6 +1,6 @@
-// Joining, as two sans-I/O state machines: the hub (rank 0) gathers what every rank says of itself; a joiner says it
-// and waits for the table of all. Either everyone ends with the same table, or everyone who has come is told the same
-// refusal.
+// Joining, as two sans-I/O state machines: the registrar (rank 0) gathers what every rank says of itself; a joiner says
+// it and waits for the table of all. Either everyone ends with the same table, or everyone who has come is told the
+// same refusal.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 
 namespace tutti::internal {
 
-class JoinHub {
+class Registrar {
  public:
   // `own` is rank 0's introduction, which the others must agree with. 0 <= own.member.rank == 0 < own.size.
-  explicit JoinHub(const Introduction& own);
+  explicit Registrar(const Introduction& own);
 
   // Takes one more rank in. A refusal ends the whole join: tell it to everyone.
   std::optional<Refusal> admit(const Introduction& introduction);
@@ -47,11 +47,11 @@ class Joiner {
   Joiner(int rank, int size) : rank_(rank), size_(size) {}
 
   void received(const ControlMessage& message);
-  void closed(const std::string& why);  // the connection to the hub
+  void closed(const std::string& why);  // the connection to rank 0
 
   const std::optional<Table>& table() const { return table_; }
   const std::optional<Error>& error() const { return error_; }
-  // Not empty: this hub is of an earlier attempt, or may be one as it hung up without a word; why. Connect again, with
+  // Not empty: this rank 0 is of an earlier attempt, or may be, as it hung up without a word; why. Connect again, with
   // another Joiner.
   const std::string& try_again() const { return try_again_; }
   Error overdue(std::chrono::milliseconds waited) const;
@@ -61,7 +61,7 @@ class Joiner {
 
   int rank_;
   int size_;
-  bool admitted_ = false;  // the hub has said something
+  bool admitted_ = false;  // rank 0 has said something
   std::string missing_, try_again_;
   std::optional<Table> table_;
   std::optional<Error> error_;

@@ -17,7 +17,7 @@
 
 namespace tutti::internal {
 
-// member -> hub, first: who it is, and the settings that must agree.
+// member -> rank 0, first: who it is, and the settings that must agree.
 struct Introduction {
   Member member;
   std::int32_t size = 0;
@@ -26,22 +26,22 @@ struct Introduction {
   std::int32_t attempt = 0;
 };
 
-// hub -> members: everyone has joined.
+// rank 0 -> members: everyone has joined.
 struct Table {
   Digest salt{};  // the key of data connections is HMAC(secret, salt): another for every job
   std::vector<Member> members;
   std::string announced;  // by rank 0
 };
 
-// hub -> members: there will be no job. Member -> hub: this one cannot be of it.
+// rank 0 -> members: there will be no job. Member -> rank 0: this one cannot be of it.
 struct Refusal {
   ErrorCode code = ErrorCode::refused;
   std::int32_t rank = -1;  // the offender, if there is one
   std::string message;
-  bool try_again = false;  // this hub is of an earlier attempt, and another will listen here
+  bool try_again = false;  // this rank 0 is of an earlier attempt, and another will listen here
 };
 
-struct Waiting {  // hub -> members: when it has taken one in, and every second of joining
+struct Waiting {  // rank 0 -> members: when it has taken one in, and every second of joining
   std::string missing;
 };
 

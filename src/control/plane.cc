@@ -44,11 +44,11 @@ Plane::Plane(const Settings& settings, Meeting meeting)
            .on_no_room = [this](const Handshake::Opening& opening, bool local) { no_room_for(opening, local); }}) {
   if (settings_.rank == 0) {
     salt_ = random_digest();
-    auto hub = std::make_unique<Hub>(io_, settings_, meeting_, salt_, *this);
-    hub_ = hub.get();
-    uplink_ = std::move(hub);
+    auto server = std::make_unique<JoinServer>(io_, settings_, meeting_, salt_, *this);
+    server_ = server.get();
+    join_role_ = std::move(server);
   } else {
-    uplink_ = std::make_unique<HubClient>(io_, settings_, meeting_, *this);
+    join_role_ = std::make_unique<JoinClient>(io_, settings_, meeting_, *this);
   }
   for (Socket& listener : meeting_.listeners)
     acceptor_.open(std::move(listener), {settings_.rank, settings_.size, meeting_.secret, data_key(salt_), true, true});
@@ -68,7 +68,7 @@ void Plane::join() {
 
 void Plane::run() {
   try {
-    uplink_->start();
+    join_role_->start();
     tick();
     io_.run();
   } catch (
@@ -87,7 +87,7 @@ void Plane::tick() {
   tick_timer_.async_wait([this](error_code ec) {
     if (!ec) tick();
   });
-  lines_ ? lines_->tick() : uplink_->tick(Clock::now());
+  lines_ ? lines_->tick() : join_role_->tick(Clock::now());
   status_.tick();
 }
 
@@ -114,7 +114,7 @@ std::string Plane::data_key(const Digest& salt) const {
 
 // Nothing where this rank takes data at its meeting place, or over no network at all.
 std::optional<Endpoint> Plane::address_to_listen_at(const std::optional<Endpoint>& own_end) const {
-  if (settings_.transport == "shm" || (hub_ && !meeting_.is_local())) return std::nullopt;
+  if (settings_.transport == "shm" || (server_ && !meeting_.is_local())) return std::nullopt;
   const bool by_network = own_end && !own_end->is_local();
   if (!settings_.interface.empty())
     return find_interface(settings_.interface, by_network ? own_end->family() : AF_UNSPEC);
@@ -145,7 +145,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   if (const auto address = address_to_listen_at(own_end)) {
     data_listeners_.push_back(listen_in(*address, settings_.port_first, settings_.port_last));
     at = internal::own_end(data_listeners_.back().fd());
-  } else if (hub_ && !meeting_.is_local()) {
+  } else if (server_ && !meeting_.is_local()) {
     at = meeting_.places.front();
   }
   if (at) {
@@ -154,10 +154,10 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   }
   log_.info([&] {
     if (!at) return std::string("listens for other ranks on no network");
-    const char* const why = !settings_.interface.empty()   ? "TUTTI_INTERFACE"
-                            : hub_ && !meeting_.is_local() ? "where the ranks meet"
-                            : at->is_loopback()            ? "all ranks are on this host"
-                                                           : "the way to rank 0";
+    const char* const why = !settings_.interface.empty()      ? "TUTTI_INTERFACE"
+                            : server_ && !meeting_.is_local() ? "where the ranks meet"
+                            : at->is_loopback()               ? "all ranks are on this host"
+                                                              : "the way to rank 0";
     return "listens for other ranks at " + at->text() + " (" + why + ")";
   });
   return own;
@@ -169,9 +169,9 @@ void Plane::joined(const Table& table) {
   salt_ = table.salt;
   const std::string key = data_key(salt_);
   for (Socket& listener : std::exchange(data_listeners_, {}))
-    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, key, key, !hub_, true});
+    acceptor_.open(std::move(listener), {settings_.rank, settings_.size, key, key, !server_, true});
   lines_ = std::make_unique<Lines>(io_, settings_.rank, members_, key, Pace::of(settings_.heartbeat_timeout),
-                                   uplink_->take_links(), [this](Notice notice) { hear(std::move(notice)); });
+                                   join_role_->take_links(), [this](Notice notice) { hear(std::move(notice)); });
   join_over_ = true;
   join_result_.set_value();
 }
@@ -286,7 +286,7 @@ void Plane::depart() {
     status_.close();
     io_.stop();
   };
-  lines_ ? lines_->leave(done) : uplink_->leave(done);
+  lines_ ? lines_->leave(done) : join_role_->leave(done);
 }
 
 }  // namespace tutti::internal

@@ -1,4 +1,4 @@
-// Control over sockets: the control thread, and the data connections. The Uplink joins; the Lines go on from there.
+// Control over sockets: the control thread, and the data connections. The JoinRole joins; the Lines go on from there.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -14,13 +14,13 @@
 
 #include "base/log.h"
 #include "control/acceptor.h"
+#include "control/join_sockets.h"
 #include "control/lines.h"
 #include "control/status_server.h"
-#include "control/uplink.h"
 
 namespace tutti::internal {
 
-class Plane final : public Control, public UplinkUser {
+class Plane final : public Control, public JoinUser {
  public:
   Plane(const Settings& settings, Meeting meeting);
   ~Plane() override;
@@ -83,8 +83,8 @@ class Plane final : public Control, public UplinkUser {
   Acceptor acceptor_;
   StatusServer status_{io_};
   Digest salt_{};  // rank 0 draws it
-  std::unique_ptr<Uplink> uplink_;
-  Hub* hub_ = nullptr;                  // uplink_, on rank 0
+  std::unique_ptr<JoinRole> join_role_;
+  JoinServer* server_ = nullptr;        // join_role_, on rank 0
   std::vector<Socket> data_listeners_;  // until the join is complete
   std::vector<Member> members_;
   std::unique_ptr<Lines> lines_;  // once all have joined

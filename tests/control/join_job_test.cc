@@ -269,7 +269,7 @@ TEST(ControlJoin, AWrongSecretIsRefusedAndTheRightOneStillJoins) {
   auto wrong = settings[1];
   wrong.secret = "guess";
   std::vector<Outcome> ranks(2);
-  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  std::thread zero([&] { ranks[0] = join(settings[0]); });
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Outcome refused = join(wrong);
     ASSERT_TRUE(refused.error);
@@ -277,7 +277,7 @@ TEST(ControlJoin, AWrongSecretIsRefusedAndTheRightOneStillJoins) {
     EXPECT_TRUE(refused.says("the secret of rank 1 differs from rank 0's: check TUTTI_SECRET")) << refused.message();
   }
   ranks[1] = join(settings[1]);
-  hub.join();
+  zero.join();
   expect_all_joined(ranks);
   leave_all(ranks);
 }

@@ -18,28 +18,28 @@ Introduction introduction_of(int rank, int size) {
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(JoinHub, GathersRanksInAnyOrderIntoATableInOrder) {
+TEST(Registrar, GathersRanksInAnyOrderIntoATableInOrder) {
   for (int size : {2, 3, 8, 65}) {
-    JoinHub hub(introduction_of(0, size));
+    Registrar registrar(introduction_of(0, size));
     for (int rank = size - 1; rank > 0; --rank) {
-      EXPECT_FALSE(hub.complete());
-      EXPECT_FALSE(hub.admit(introduction_of(rank, size)));
+      EXPECT_FALSE(registrar.complete());
+      EXPECT_FALSE(registrar.admit(introduction_of(rank, size)));
     }
-    ASSERT_TRUE(hub.complete());
-    const auto members = hub.members();
+    ASSERT_TRUE(registrar.complete());
+    const auto members = registrar.members();
     for (int rank = 0; rank < size; ++rank) EXPECT_EQ(members[static_cast<std::size_t>(rank)].rank, rank);
   }
 }
 
-TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
+TEST(Registrar, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
   const auto refusal_of = [](auto change) {
-    JoinHub hub(introduction_of(0, 3));
-    EXPECT_FALSE(hub.admit(introduction_of(1, 3)));
+    Registrar registrar(introduction_of(0, 3));
+    EXPECT_FALSE(registrar.admit(introduction_of(1, 3)));
     Introduction i = introduction_of(2, 3);
     change(i);
-    const auto refusal = hub.admit(i);
+    const auto refusal = registrar.admit(i);
     EXPECT_TRUE(refusal);
-    EXPECT_FALSE(hub.complete());
+    EXPECT_FALSE(registrar.complete());
     return refusal.value_or(Refusal{}).message;
   };
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.size = 4; }),
@@ -52,13 +52,13 @@ TEST(JoinHub, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.timeout_ms = 2500; }), "a timeout of 2.5 s, rank 0 of 1 s"));
 }
 
-TEST(JoinHub, ARankOfAnotherAttemptIsToldAloneAndALaterOneIsToTryAgain) {
+TEST(Registrar, ARankOfAnotherAttemptIsToldAloneAndALaterOneIsToTryAgain) {
   Introduction own = introduction_of(0, 2), earlier = introduction_of(1, 2), later = introduction_of(1, 2);
   own.attempt = earlier.attempt = later.attempt = 4;
-  EXPECT_FALSE(JoinHub(own).other_attempt(earlier));
+  EXPECT_FALSE(Registrar(own).other_attempt(earlier));
   earlier.attempt = 3;
   later.attempt = 5;
-  const auto turned_away = JoinHub(own).other_attempt(earlier), put_off = JoinHub(own).other_attempt(later);
+  const auto turned_away = Registrar(own).other_attempt(earlier), put_off = Registrar(own).other_attempt(later);
   ASSERT_TRUE(turned_away && put_off);
   EXPECT_FALSE(turned_away->try_again);
   EXPECT_TRUE(put_off->try_again);
@@ -78,10 +78,10 @@ TEST(Join, AMemberThatTheOthersCannotUseIsRefusedByAll) {
   const auto is_refused = [](auto change) {
     Introduction wrong = introduction_of(1, 2);
     change(wrong.member);
-    JoinHub hub(introduction_of(0, 2));
+    Registrar registrar(introduction_of(0, 2));
     Joiner joiner(1, 2);
     joiner.received(Table{{}, {introduction_of(0, 2).member, wrong.member}});
-    return hub.admit(wrong).has_value() && joiner.error().has_value();
+    return registrar.admit(wrong).has_value() && joiner.error().has_value();
   };
   EXPECT_FALSE(is_refused([](Member&) {}));
   EXPECT_FALSE(is_refused([](Member& m) { m.local_name = std::string(107, 'x'); }));
@@ -92,26 +92,26 @@ TEST(Join, AMemberThatTheOthersCannotUseIsRefusedByAll) {
   EXPECT_TRUE(is_refused([](Member& m) { m.processors = std::string(60'000, '\xff'); }));
 }
 
-TEST(JoinHub, SharedMemoryBetweenHostsIsRefused) {
+TEST(Registrar, SharedMemoryBetweenHostsIsRefused) {
   Introduction own = introduction_of(0, 2), other = introduction_of(1, 2);
   own.transport = other.transport = "shm";
-  EXPECT_FALSE(JoinHub(own).admit(other));
+  EXPECT_FALSE(Registrar(own).admit(other));
   other.member.host_id = "there";
-  EXPECT_TRUE(JoinHub(own).admit(other));
+  EXPECT_TRUE(Registrar(own).admit(other));
 }
 
-TEST(JoinHub, NamesTheMissing) {
-  JoinHub hub(introduction_of(0, 5));
-  EXPECT_EQ(hub.missing(), "ranks 1, 2, 3 and 4");
-  (void)hub.admit(introduction_of(2, 5));
-  EXPECT_EQ(hub.missing(), "ranks 1, 3 and 4");
-  (void)hub.admit(introduction_of(1, 5));
-  (void)hub.admit(introduction_of(3, 5));
-  EXPECT_EQ(hub.missing(), "rank 4");
-  EXPECT_TRUE(says(hub.overdue(milliseconds(1500)).message, "rank 4 of 5 did not come within 1.5 s"));
+TEST(Registrar, NamesTheMissing) {
+  Registrar registrar(introduction_of(0, 5));
+  EXPECT_EQ(registrar.missing(), "ranks 1, 2, 3 and 4");
+  (void)registrar.admit(introduction_of(2, 5));
+  EXPECT_EQ(registrar.missing(), "ranks 1, 3 and 4");
+  (void)registrar.admit(introduction_of(1, 5));
+  (void)registrar.admit(introduction_of(3, 5));
+  EXPECT_EQ(registrar.missing(), "rank 4");
+  EXPECT_TRUE(says(registrar.overdue(milliseconds(1500)).message, "rank 4 of 5 did not come within 1.5 s"));
   EXPECT_TRUE(
-      says(hub.gone(2, "reset").message, "rank 2 was lost while joining (reset) while rank 4 had not come yet"));
-  EXPECT_EQ(JoinHub(introduction_of(0, 1000)).missing(), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 991 others");
+      says(registrar.gone(2, "reset").message, "rank 2 was lost while joining (reset) while rank 4 had not come yet"));
+  EXPECT_EQ(Registrar(introduction_of(0, 1000)).missing(), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 991 others");
 }
 
 TEST(Joiner, EndsWithTheTable) {

@@ -44,7 +44,7 @@ int status_of(pid_t child) {
 
 TEST(ControlLimits, EveryRankHearsThatRank0HasTooFewDescriptors) {
   const auto settings = job(8, "s3cret");
-  const pid_t hub = in_process([&] {
+  const pid_t zero = in_process([&] {
     const DescriptorLimit limit(8);
     return join(settings[0]).says("raise `ulimit -n`") ? 0 : 1;
   });
@@ -52,7 +52,7 @@ TEST(ControlLimits, EveryRankHearsThatRank0HasTooFewDescriptors) {
   for (const Outcome& rank : join_all({settings.begin() + 1, settings.end()}))
     EXPECT_TRUE(rank.says("descriptor left") && rank.says("raise `ulimit -n` where rank 0 runs")) << rank.message();
   EXPECT_LT(Clock::now() - start, milliseconds(15'000));
-  EXPECT_EQ(status_of(hub), 0);
+  EXPECT_EQ(status_of(zero), 0);
 }
 
 TEST(ControlLimits, ARankWithTooFewDescriptorsForItselfSaysSo) {

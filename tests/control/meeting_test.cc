@@ -47,17 +47,17 @@ TEST(ControlJoin, RanksOfTheNextAttemptWaitForTheEndOfTheOneThatRuns) {
   std::thread waiting([&] { second = join(next); });
   std::this_thread::sleep_for(milliseconds(300));
   leave_all(running);
-  Settings hub = first[0];
-  hub.attempt = 1;
+  Settings zero = first[0];
+  zero.attempt = 1;
   std::vector<Outcome> again(1);
-  again[0] = join(hub);
+  again[0] = join(zero);
   waiting.join();
   again.push_back(std::move(second));
   for (const Outcome& rank : again) EXPECT_TRUE(rank.control) << rank.message();
   leave_all(again);
 }
 
-// As a hub does whose attempt ends while a rank of the next one shakes hands with it.
+// As a rank 0 does whose attempt ends while a rank of the next one shakes hands with it.
 void hang_up_after_the_handshake(const Endpoint& place, const std::string& secret) {
   const Socket listener = listen_at(place);
   pollfd entry{listener.fd(), POLLIN, 0};
@@ -78,7 +78,7 @@ void hang_up_after_the_handshake(const Endpoint& place, const std::string& secre
   ASSERT_TRUE(handshake.done());
 }
 
-TEST(ControlJoin, ARankThatAnEndingHubHungUpOnGoesToTheNextOne) {
+TEST(ControlJoin, ARankThatAnEndingRankZeroHungUpOnGoesToTheNextOne) {
   const auto settings = job(2, "s3cret");
   std::vector<Outcome> ranks(2);
   std::thread member([&] { ranks[1] = join(settings[1]); });
@@ -95,10 +95,10 @@ TEST(ControlJoin, ARankOfAnAttemptThatIsOverIsRefusedAndTheJobGoesOn) {
   Settings stale = settings[1];
   stale.attempt = 1;
   std::vector<Outcome> ranks(2);
-  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  std::thread zero([&] { ranks[0] = join(settings[0]); });
   const Outcome refused = join(stale);
   ranks[1] = join(settings[1]);
-  hub.join();
+  zero.join();
   ASSERT_TRUE(refused.error);
   EXPECT_EQ(refused.error->code, ErrorCode::refused);
   EXPECT_TRUE(refused.says("of attempt 1 of the job, rank 0 of attempt 2: the job was started again without it"));

@@ -88,7 +88,7 @@ std::vector<std::string> hostile_words() {
 TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
   const auto settings = job(3, "s3cret");
   std::vector<Outcome> ranks(3);
-  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  std::thread zero([&] { ranks[0] = join(settings[0]); });
   const Endpoint place = loopback().with_port(settings[0].master_port);
   std::vector<Socket> callers;
   for (const std::string& words : hostile_words()) {
@@ -99,7 +99,7 @@ TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
   for (int silent = 0; silent < 200; ++silent) callers.push_back(call(place));
   const auto start = Clock::now();
   auto others = join_all({settings[1], settings[2]});
-  hub.join();
+  zero.join();
   EXPECT_LT(Clock::now() - start, milliseconds(4000));
   ranks[1] = std::move(others[0]);
   ranks[2] = std::move(others[1]);
@@ -213,7 +213,7 @@ TEST(ControlStranger, AnotherUsersProcessIsTurnedAwayAtALocalSocket) {
   for (Settings& s : settings) s.join_timeout = milliseconds(5000);
   const Endpoint place = Endpoint::local("tutti-0-" + std::to_string(settings[0].master_port));
   std::vector<Outcome> ranks(2);
-  std::thread hub([&] { ranks[0] = join(settings[0]); });
+  std::thread zero([&] { ranks[0] = join(settings[0]); });
   const pid_t other = fork();
   if (other == 0) {
     if (setresuid(65534, 65534, 65534) != 0) _exit(2);
@@ -230,7 +230,7 @@ TEST(ControlStranger, AnotherUsersProcessIsTurnedAwayAtALocalSocket) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   ranks[1] = join(settings[1]);
-  hub.join();
+  zero.join();
   EXPECT_TRUE(ranks[0].control && ranks[1].control) << ranks[0].message() << ranks[1].message();
   leave_all(ranks);
 }

@@ -34,7 +34,7 @@ LARGE = {
         "rest shares the descriptor, its deadline and what is still to be written",
     "src/control/plane.h Plane":
         "overrides all of Control and UplinkUser; its connections for data (data.cc) could be a class of their own",
-    "src/control/uplink.h HubClient":
+    "src/control/join_sockets.h JoinClient":
         "joining and the connection afterwards: nine of the members only matter until the join is over, and could "
         "be a class",
     "src/control/relay.h Relay":

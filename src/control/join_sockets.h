@@ -1,4 +1,4 @@
-// How a rank joins. Rank 0 is the hub of that (Hub); every other rank makes a connection to it (HubClient). Sockets and
+// How a rank joins. Rank 0 serves the others (JoinServer), and these make a connection to it (JoinClient). Sockets and
 // timers around the state machines of join.h. Everything runs on the control thread. What follows is for lines.h.
 #pragma once
 
@@ -17,22 +17,22 @@
 
 namespace tutti::internal {
 
-// What an Uplink asks of, and tells, the rank that it belongs to.
-class UplinkUser {
+// What a JoinRole asks of, and tells, the rank that it belongs to.
+class JoinUser {
  public:
-  // What this rank says of itself; it listens for data from now on. own_end: of the connection to the hub. Throws
+  // What this rank says of itself; it listens for data from now on. own_end: of the connection to rank 0. Throws
   // Error.
   virtual Introduction introduce(const std::optional<Endpoint>& own_end) = 0;
   virtual void joined(const Table& table) = 0;
   virtual void join_failed(const Error& error) = 0;
 
  protected:
-  ~UplinkUser() = default;
+  ~JoinUser() = default;
 };
 
-class Uplink {
+class JoinRole {
  public:
-  virtual ~Uplink() = default;
+  virtual ~JoinRole() = default;
   virtual void start() = 0;  // joined() or join_failed() follows
   virtual void tick(Clock::time_point now) = 0;
   // The connections that it has made, by rank, once all have joined. They are no concern of its own any more.
@@ -41,10 +41,10 @@ class Uplink {
   virtual void leave(std::function<void()> done) = 0;
 };
 
-class Hub final : public Uplink {
+class JoinServer final : public JoinRole {
  public:
-  Hub(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt,
-      UplinkUser& user);
+  JoinServer(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt,
+             JoinUser& user);
 
   void start() override;
   void tick(Clock::time_point now) override;
@@ -71,8 +71,8 @@ class Hub final : public Uplink {
   const Log log_{settings_};
   const Meeting& meeting_;
   Digest salt_;
-  UplinkUser& user_;
-  std::optional<JoinHub> join_;
+  JoinUser& user_;
+  std::optional<Registrar> join_;
   std::optional<Refusal> refusal_;
   int told_ = 0;                              // connections that have been refused
   bool is_complete_ = false;                  // all have joined
@@ -81,9 +81,9 @@ class Hub final : public Uplink {
   Clock::duration warn_after_;
 };
 
-class HubClient final : public Uplink {
+class JoinClient final : public JoinRole {
  public:
-  HubClient(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user);
+  JoinClient(boost::asio::io_context& io, const Settings& settings, const Meeting& meeting, JoinUser& user);
 
   void start() override;
   void tick(Clock::time_point now) override;
@@ -96,7 +96,7 @@ class HubClient final : public Uplink {
   void introduce();
   void received(const ControlMessage& message);
   void closed(const std::string& why);
-  void try_again();  // at another hub
+  void try_again();  // where it was not taken in
   void overdue();
   void fail(const Error& error);
   bool is_introduced() const { return introduction_ && link_->is_open() && link_->is_authenticated(); }
@@ -107,7 +107,7 @@ class HubClient final : public Uplink {
   const Settings& settings_;
   const Log log_{settings_};
   const Meeting& meeting_;
-  UplinkUser& user_;
+  JoinUser& user_;
   Joiner joiner_;
   std::shared_ptr<Link> link_;
   std::size_t attempts_ = 0;

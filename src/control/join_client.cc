@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "base/descriptor.h"
-#include "control/uplink.h"
+#include "control/join_sockets.h"
 
 namespace tutti::internal {
 
@@ -13,7 +13,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{1000};
-// The hub ends a join that takes too long, and knows who is missing; a member waits this much longer to hear it.
+// Rank 0 ends a join that takes too long, and knows who is missing; a member waits this much longer to hear it.
 constexpr std::chrono::milliseconds kGrace{1000};
 
 std::string secret_advice(int rank) {
@@ -26,7 +26,7 @@ std::string secret_advice(int rank) {
 
 }  // namespace
 
-HubClient::HubClient(asio::io_context& io, const Settings& settings, const Meeting& meeting, UplinkUser& user)
+JoinClient::JoinClient(asio::io_context& io, const Settings& settings, const Meeting& meeting, JoinUser& user)
     : io_(io),
       settings_(settings),
       meeting_(meeting),
@@ -36,7 +36,7 @@ HubClient::HubClient(asio::io_context& io, const Settings& settings, const Meeti
       pause_(io),
       warn_after_(settings.connect_timeout) {}
 
-void HubClient::start() {
+void JoinClient::start() {
   // A rank that cannot be one of the job goes there only to let rank 0 tell the others.
   deadline_.expires_at(is_outside() ? std::min(meeting_.deadline, Clock::now() + settings_.connect_timeout)
                                     : meeting_.deadline);
@@ -46,7 +46,7 @@ void HubClient::start() {
   attempt();
 }
 
-void HubClient::attempt() {
+void JoinClient::attempt() {
   int error = 0;
   Socket socket = start_connecting(place(), error);
   if (is_out_of_descriptors(error))
@@ -65,7 +65,7 @@ void HubClient::attempt() {
 }
 
 // Rank 0 may not be there yet, so most failures are tried again; those that time does not heal are not.
-void HubClient::attempt_failed(Handshake::Failure failure, const std::string& why) {
+void JoinClient::attempt_failed(Handshake::Failure failure, const std::string& why) {
   if (over_) return;
   const Clock::time_point now = Clock::now();
   const std::string at = " at " + place().text();
@@ -89,7 +89,7 @@ void HubClient::attempt_failed(Handshake::Failure failure, const std::string& wh
   });
 }
 
-void HubClient::introduce() {
+void JoinClient::introduce() {
   deadline_.expires_at(meeting_.deadline + kGrace);
   deadline_.async_wait([this](error_code ec) {
     if (!ec) overdue();
@@ -107,7 +107,7 @@ void HubClient::introduce() {
   }
 }
 
-void HubClient::received(const ControlMessage& message) {
+void JoinClient::received(const ControlMessage& message) {
   joiner_.received(message);
   if (!joiner_.try_again().empty()) return try_again();
   if (joiner_.error()) return fail(*joiner_.error());
@@ -115,28 +115,28 @@ void HubClient::received(const ControlMessage& message) {
   joined_ = true;
   deadline_.cancel();
   Table table = *joiner_.table();
-  if (const Endpoint hub = link_->other_end(); !hub.is_local()) {
+  if (const Endpoint server = link_->other_end(); !server.is_local()) {
     // Rank 0 takes data where it takes us: an address that is known to be reached from here.
-    table.members[0].address = hub.address();
-    table.members[0].port = hub.port();
+    table.members[0].address = server.address();
+    table.members[0].port = server.port();
   }
   user_.joined(table);
 }
 
-void HubClient::closed(const std::string& why) {
+void JoinClient::closed(const std::string& why) {
   joiner_.closed(why);
   if (!joiner_.try_again().empty()) return try_again();
   fail(*joiner_.error());
 }
 
-void HubClient::try_again() {
+void JoinClient::try_again() {
   const std::string why = joiner_.try_again();
   joiner_ = Joiner(settings_.rank, settings_.size);
   link_->close();
   attempt_failed(Handshake::Failure::none, why);
 }
 
-void HubClient::overdue() {
+void JoinClient::overdue() {
   if (joined_ || over_) return;
   if (is_introduced()) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
@@ -150,16 +150,16 @@ void HubClient::overdue() {
                       "TUTTI_MASTER), does a firewall let them through?"));
 }
 
-void HubClient::fail(const Error& error) {
+void JoinClient::fail(const Error& error) {
   if (std::exchange(over_, true)) return;
   deadline_.cancel();
   pause_.cancel();
   user_.join_failed(error);
 }
 
-std::vector<std::shared_ptr<Link>> HubClient::take_links() { return {std::exchange(link_, nullptr)}; }
+std::vector<std::shared_ptr<Link>> JoinClient::take_links() { return {std::exchange(link_, nullptr)}; }
 
-void HubClient::tick(Clock::time_point now) {
+void JoinClient::tick(Clock::time_point now) {
   if (is_introduced() || over_ || now - meeting_.started < warn_after_) return;
   warn_after_ *= 2;
   log_.warn("rank 0 does not answer at " + meeting_.text() + " yet (" +
@@ -167,7 +167,7 @@ void HubClient::tick(Clock::time_point now) {
             " in all");
 }
 
-void HubClient::leave(std::function<void()> done) {
+void JoinClient::leave(std::function<void()> done) {
   over_ = true;
   deadline_.cancel();
   pause_.cancel();

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "control/uplink.h"
+#include "control/join_sockets.h"
 
 namespace tutti::internal {
 
@@ -14,7 +14,8 @@ constexpr milliseconds kHubLingers{1000};
 
 }  // namespace
 
-Hub::Hub(asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt, UplinkUser& user)
+JoinServer::JoinServer(asio::io_context& io, const Settings& settings, const Meeting& meeting, const Digest& salt,
+                       JoinUser& user)
     : io_(io),
       settings_(settings),
       meeting_(meeting),
@@ -24,7 +25,7 @@ Hub::Hub(asio::io_context& io, const Settings& settings, const Meeting& meeting,
       timer_(io),
       warn_after_(settings.connect_timeout) {}
 
-void Hub::start() {
+void JoinServer::start() {
   try {
     join_.emplace(user_.introduce(std::nullopt));
   } catch (const Error& error) {
@@ -40,7 +41,7 @@ void Hub::start() {
   });
 }
 
-void Hub::arrived(const std::shared_ptr<Link>& link) {
+void JoinServer::arrived(const std::shared_ptr<Link>& link) {
   link->on_message = [this, raw = link.get()](const ControlMessage& message) {
     first_words(raw->shared_from_this(), message);
   };
@@ -48,7 +49,7 @@ void Hub::arrived(const std::shared_ptr<Link>& link) {
   link->carry_messages(FrameReader::kFromMember);
 }
 
-void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
+void JoinServer::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
   const int rank = link->handshake().opening().from;
   const auto* introduction = std::get_if<Introduction>(&message);
   if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !is_complete_ && !refusal_) {
@@ -72,7 +73,7 @@ void Hub::first_words(const std::shared_ptr<Link>& link, const ControlMessage& m
   }
 }
 
-void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
+void JoinServer::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
   if (const auto refusal = join_->admit(introduction)) {
     refuse(link, *refusal);
     return refuse_all(*refusal, kHubLingers);
@@ -85,14 +86,14 @@ void Hub::admit(const std::shared_ptr<Link>& link, const Introduction& introduct
   link->send(Waiting{join_->missing()});
 }
 
-void Hub::turned_away(const std::string& why) {
+void JoinServer::turned_away(const std::string& why) {
   if (is_complete_) return;
   ++told_;
   if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, settings_.connect_timeout);
   if (all_told()) fail_after(milliseconds(0));
 }
 
-void Hub::complete() {
+void JoinServer::complete() {
   timer_.cancel();
   const Announcement& announcement = meeting_.announcement;
   if (!announcement.error_text.empty())
@@ -104,14 +105,14 @@ void Hub::complete() {
   user_.joined(table);
 }
 
-void Hub::refuse(const std::shared_ptr<Link>& link, const Refusal& refusal) {
+void JoinServer::refuse(const std::shared_ptr<Link>& link, const Refusal& refusal) {
   ++told_;
   link->send(refusal);
   link->finish(kHubLingers);
 }
 
 // Rank 0 itself fails last: for up to `patience` it stays to tell ranks that are just arriving.
-void Hub::refuse_all(const Refusal& refusal, milliseconds patience) {
+void JoinServer::refuse_all(const Refusal& refusal, milliseconds patience) {
   refusal_ = refusal;
   for (const auto& link : links_) {
     if (!link) continue;
@@ -121,14 +122,14 @@ void Hub::refuse_all(const Refusal& refusal, milliseconds patience) {
   fail_after(all_told() ? milliseconds(0) : std::min(patience, settings_.connect_timeout));
 }
 
-void Hub::fail_after(milliseconds time) {
+void JoinServer::fail_after(milliseconds time) {
   timer_.expires_after(time);
   timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) user_.join_failed(join_error(refusal_->code, 0, refusal_->rank, refusal_->message));
   });
 }
 
-void Hub::warn(Clock::time_point now) {
+void JoinServer::warn(Clock::time_point now) {
   if (now - meeting_.started < warn_after_) return;
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now - meeting_.started);
   log_.warn("waiting at " + meeting_.text() + " for " + join_->missing() + " since " + std::to_string(waited.count()) +
@@ -136,25 +137,25 @@ void Hub::warn(Clock::time_point now) {
   warn_after_ *= 2;
 }
 
-void Hub::tick(Clock::time_point now) {
+void JoinServer::tick(Clock::time_point now) {
   if (is_complete_ || refusal_ || !join_) return;
   for (const auto& link : links_)
     if (link) link->send(Waiting{join_->missing()});
   warn(now);
 }
 
-void Hub::said(int rank, const ControlMessage& message) {
+void JoinServer::said(int rank, const ControlMessage& message) {
   if (std::holds_alternative<Goodbye>(message)) closed(rank, "it gave up");
 }
 
-void Hub::closed(int rank, const std::string& why) {
+void JoinServer::closed(int rank, const std::string& why) {
   if (refusal_) return;
   links_[static_cast<std::size_t>(rank)] = nullptr;
   refuse_all(join_->gone(rank, why), kHubLingers);
 }
 
-std::vector<std::shared_ptr<Link>> Hub::take_links() { return std::exchange(links_, {}); }
+std::vector<std::shared_ptr<Link>> JoinServer::take_links() { return std::exchange(links_, {}); }
 
-void Hub::leave(std::function<void()> done) { done(); }
+void JoinServer::leave(std::function<void()> done) { done(); }
 
 }  // namespace tutti::internal
