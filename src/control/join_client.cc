@@ -112,7 +112,7 @@ void JoinClient::received(const ControlMessage& message) {
   if (!joiner_.try_again().empty()) return try_again();
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
-  joined_ = true;
+  over_ = true;
   deadline_.cancel();
   Table table = *joiner_.table();
   if (const Endpoint server = link_->other_end(); !server.is_local()) {
@@ -137,7 +137,7 @@ void JoinClient::try_again() {
 }
 
 void JoinClient::overdue() {
-  if (joined_ || over_) return;
+  if (over_) return;
   if (is_introduced()) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
     return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,

@@ -114,8 +114,7 @@ class JoinClient final : public JoinRole {
   std::string last_error_;
   std::optional<Clock::time_point> strange_since_;  // since when something that is not tutti answers
   std::optional<Introduction> introduction_;        // once said
-  bool joined_ = false;
-  bool over_ = false;
+  bool over_ = false;                               // joined, or failed, or given up
   boost::asio::steady_timer deadline_, pause_;
   Clock::duration warn_after_;
 };

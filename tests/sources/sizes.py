@@ -33,10 +33,7 @@ LARGE = {
         "one connection from connecting to close(): three of the methods only say what the handshake says; the "
         "rest shares the descriptor, its deadline and what is still to be written",
     "src/control/plane.h Plane":
-        "overrides all of Control and UplinkUser; its connections for data (data.cc) could be a class of their own",
-    "src/control/join_sockets.h JoinClient":
-        "joining and the connection afterwards: nine of the members only matter until the join is over, and could "
-        "be a class",
+        "overrides all of Control and JoinUser; its connections for data (data.cc) could be a class of their own",
     "src/control/relay.h Relay":
         "one state machine: what members say, and whom the hub takes for lost (relay_verdict.cc), over one log; a "
         "method for each message",
