@@ -38,7 +38,11 @@ void Group::refuse() {
 }
 
 void Group::tell(const Error& error) {
-  if (has_failed()) failure_->note_thrown();
+  if (has_failed()) {
+    failure_->note_thrown();
+    job_->recorder().failed(told_as_, failure_->failure()->message);  // the control thread may be about to say so
+    job_->recorder().wait_for_dump();
+  }
   throw Error(error);
 }
 

@@ -16,6 +16,7 @@ namespace tutti::internal {
 namespace {
 
 constexpr std::uint64_t kWorldId = 1;  // communicator.cc
+constexpr std::chrono::milliseconds kDumpsWithin{1000};
 
 // --- JSON
 
@@ -113,9 +114,24 @@ std::string communicator_object(std::uint64_t id, std::uint64_t whole, const Mem
 
 }  // namespace
 
+Recorder::Recorder(const Settings& settings, const Log& log)
+    : directory_(settings.dump_dir), size_(settings.size), log_(log) {}
+
+Recorder::~Recorder() { wait_for_dump(); }
+
+// The thread that writes may outlive this rank.
 void Recorder::begin(const std::string& job) {
+  const std::string name = "tutti-" + job + "-rank" + std::to_string(log_.rank()) + ".json";
   const std::lock_guard lock(mutex_);
   job_ = job;
+  if (directory_.empty()) return;
+  writer_ = std::make_shared<RecordWriter>([directory = directory_, name, log = log_](const std::string& text) {
+    try {
+      const std::string wrong = write_record(directory, name, text);
+      if (!wrong.empty()) log.warn(wrong);
+    } catch (const std::exception&) {  // no memory for it
+    }
+  });
 }
 
 void Recorder::add(std::uint64_t id, std::uint64_t whole, const Members& members,
@@ -131,15 +147,17 @@ void Recorder::remove(std::uint64_t id) {
 }
 
 void Recorder::close() {
-  const std::lock_guard lock(mutex_);
-  is_closed_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  wait_for_dump();
 }
 
 void Recorder::failed(std::uint64_t whole, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_closed_) return;
-    failures_.try_emplace(whole, why);
+    if (is_closed_ || !failures_.try_emplace(whole, why).second) return;
   }
   dump();
 }
@@ -168,17 +186,19 @@ std::string Recorder::report(bool with_calls) const {
   return object.raw("communicators", listed(communicators, ",\n  ")).done() + "\n";
 }
 
-std::string Recorder::file_name() const {
+std::shared_ptr<RecordWriter> Recorder::writer() const {
   const std::lock_guard lock(mutex_);
-  return std::string("tutti-").append(job_).append("-rank").append(std::to_string(log_.rank())).append(".json");
+  return writer_;
 }
 
 void Recorder::dump() noexcept try {
-  if (directory_.empty()) return;
-  const std::lock_guard lock(writing_);
-  const std::string wrong = write_record(directory_, file_name(), report(true));
-  if (!wrong.empty()) log_.warn(wrong);
+  if (const auto to = writer()) to->put(report(true));
 } catch (const std::exception&) {  // no memory for it
+}
+
+void Recorder::wait_for_dump() const {
+  const auto to = writer();
+  if (to && !to->wait(hangs_ ? std::chrono::milliseconds(0) : kDumpsWithin)) hangs_ = true;
 }
 
 }  // namespace tutti::internal

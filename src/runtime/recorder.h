@@ -1,6 +1,7 @@
 // The flight recorder of a rank: what its communicators have called, and for whom they wait.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "runtime/members.h"
+#include "runtime/record_writer.h"
 #include "tutti/settings.h"
 
 namespace tutti::internal {
@@ -18,7 +20,8 @@ namespace tutti::internal {
 // Thread-safe. The communicators' histories are read as they are written, so this holds up no call.
 class Recorder {
  public:
-  Recorder(const Settings& settings, const Log& log) : directory_(settings.dump_dir), size_(settings.size), log_(log) {}
+  Recorder(const Settings& settings, const Log& log);
+  ~Recorder();  // waits as wait_for_dump() does
 
   // The job has this number.
   void begin(const std::string& job);
@@ -34,7 +37,9 @@ class Recorder {
 
   // All of the recorder, or without the last calls.
   std::string report(bool with_calls) const;
-  void dump() noexcept;
+  void dump() noexcept;  // on a thread of its own
+  // Blocks until all is written. If the directory hangs: once, for a second.
+  void wait_for_dump() const;
 
  private:
   struct Entry {
@@ -42,7 +47,7 @@ class Recorder {
     Members members;
     std::shared_ptr<const CallHistory> history;
   };
-  std::string file_name() const;
+  std::shared_ptr<RecordWriter> writer() const;
 
   const std::string directory_;
   const int size_;
@@ -52,7 +57,8 @@ class Recorder {
   std::map<std::uint64_t, Entry> entries_;
   std::map<std::uint64_t, std::string> failures_;  // by communicator
   bool is_closed_ = false;
-  std::mutex writing_;  // one file at a time
+  std::shared_ptr<RecordWriter> writer_;    // once the job has its number, where there is a directory
+  mutable std::atomic<bool> hangs_{false};  // the directory
 };
 
 }  // namespace tutti::internal
