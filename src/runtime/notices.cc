@@ -15,6 +15,8 @@ void Notices::heard(const Notice& notice) {
         shrinkings_.heard(notice);
         partings_.end();
       }
+      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
+      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
       break;
