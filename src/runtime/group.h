@@ -223,7 +223,8 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
               bool among_others = false);
   static void order_after(Request& request);
   void await_verdict();
-  void accuse_mismatch(int peer, Tag mine, const Tag& theirs);
+  Failure mismatch_with(int peer, Tag mine, const Tag& theirs) const;
+  void met(const TagMismatch& mismatch);
   bool finds_unclaimed();
   void fail_by_loss();
   void has_just_failed();
@@ -260,11 +261,13 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
 
-  // A peer's channel has closed, and the control plane has until then to say why.
+  // A peer's channel has closed, and the control plane has until then to say why. Or a message of a later call has
+  // come, and the peer has until then to say what it called at this one.
   struct CutOff {
     ChannelClosed closed;
     BackoffPolicy::Clock::time_point until;
-    std::optional<bool> asked;  // the peer, what it has called; whether it had left the job then
+    std::optional<bool> asked = {};  // the peer, what it has called; whether it had left the job then
+    std::optional<Failure> met = {};
   };
   std::optional<CutOff> cut_off_;
 

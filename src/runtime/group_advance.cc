@@ -163,7 +163,7 @@ void Group::advance() {
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
-    accuse_mismatch(members_.rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
+    met(mismatch);
   } catch (const LengthMismatch& mismatch) {
     const int peer = members_.rank_of(mismatch.peer);
     accuse({ErrorCode::mismatch, peer,
@@ -172,7 +172,7 @@ void Group::advance() {
                 (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
                                                             : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
-    cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
+    cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
     accuse({error.code, error.peer, error.what()});
@@ -252,12 +252,23 @@ void Group::abandon(Request& request) {
   finish(request);
 }
 
+// If the peer is at a later call, it had made another one at this number: then those two are named.
+void Group::met(const TagMismatch& mismatch) {
+  const int peer = members_.rank_of(mismatch.peer);
+  const Failure found = mismatch_with(peer, mismatch.mine, mismatch.theirs);
+  const std::uint32_t here = Call::unpack(mismatch.mine).sequence, there = Call::unpack(mismatch.theirs).sequence;
+  if (static_cast<std::int32_t>(there - here) <= 0 || current_ == nullptr) return accuse(found);
+  const bool has_left = job_->notices().has_left(mismatch.peer);
+  cut_off_ = CutOff{{mismatch.peer, ""}, BackoffPolicy::Clock::now() + kVerdictWithin, has_left, found};
+  job_->control().probe(mismatch.peer, id_, told_as_, here);
+}
+
 // A data connection that closes is a symptom. The control plane tells the cause, within moments. If the peer has left
 // the communicator or the job, it or the control plane knows which calls it had made: perhaps another one than this
 // rank.
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
-  auto& [closed, until, asked] = *cut_off_;
+  auto& [closed, until, asked, met] = *cut_off_;
   const int peer = members_.rank_of(closed.peer);
   const bool has_left = job_->notices().has_left(closed.peer);
   if (!failure_->is_well()) {
@@ -266,6 +277,9 @@ bool Group::is_cut_off() {
     asked = has_left;
     until = BackoffPolicy::Clock::now() + kVerdictWithin;
     job_->control().probe(closed.peer, id_, told_as_, current_->sequence);
+  } else if (met) {
+    if (current_ == nullptr || BackoffPolicy::Clock::now() > until || answers_.has_entered(peer, current_->sequence))
+      accuse(*met);
   } else if (has_left && BackoffPolicy::Clock::now() > until) {
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});

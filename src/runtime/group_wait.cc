@@ -120,7 +120,8 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   record_wait(peer, takes, now);
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, timeout / 4});
-  if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
+  const bool has_left = job_->notices().has_left(members_.job_rank_of(peer));
+  if (stall_.is_time_to_ask(first, kLongestBetweenAsking, has_left)) {
     job_->control().probe(members_.job_rank_of(peer), id_, told_as_, current_->sequence);
     job_->transports().look_at_peers();
   }
@@ -132,8 +133,7 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
                           ? std::vector<int>{}
                           : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
-  if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
-                          local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+  if (stall_.has_left_for(has_left, local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (!absent.empty()) {

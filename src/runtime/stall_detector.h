@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "runtime/backoff_policy.h"
 
@@ -29,9 +30,10 @@ class StallDetector {
   Clock::duration waited() const { return waited_; }
 
   // Whether it is time to ask the peer what it does: after `first`, then after twice as long each time, but at least
-  // every `longest`.
-  bool is_time_to_ask(Clock::duration first, Clock::duration longest) {
-    if (waited_ < std::max(first, next_question_)) return false;
+  // every `longest`. Once more when it has left: then the hub knows what it had called.
+  bool is_time_to_ask(Clock::duration first, Clock::duration longest, bool has_left) {
+    const bool has_just_left = has_left && !std::exchange(asked_after_leaving_, has_left);
+    if (!has_just_left && waited_ < std::max(first, next_question_)) return false;
     next_question_ = waited_ + std::min(waited_, longest);
     return true;
   }
@@ -75,7 +77,7 @@ class StallDetector {
   Clock::time_point looked_{};
   Clock::duration waited_{}, next_question_{};
   Lasting left_, lost_;  // the peer that is waited for; any rank
-  bool warned_ = false, surveyed_ = false;
+  bool warned_ = false, surveyed_ = false, asked_after_leaving_ = false;
 };
 
 }  // namespace tutti::internal

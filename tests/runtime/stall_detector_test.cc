@@ -42,9 +42,19 @@ TEST_F(Stall, AsksTheFirstTimeAfterAWhileThenAfterTwiceAsLongAndAtLeastOnceASeco
   std::vector<StallDetector::Clock::duration> asked;
   for (int i = 0; i < 400; ++i) {
     look_after(10ms);
-    if (stall_.is_time_to_ask(100ms, 1s)) asked.push_back(stall_.waited());
+    if (stall_.is_time_to_ask(100ms, 1s, false)) asked.push_back(stall_.waited());
   }
   EXPECT_EQ(asked, (std::vector<StallDetector::Clock::duration>{100ms, 200ms, 400ms, 800ms, 1600ms, 2600ms, 3600ms}));
+}
+
+TEST_F(Stall, AsksOnceMoreWhenThePeerHasLeft) {
+  look_after(0s);
+  look_after(150ms);
+  EXPECT_TRUE(stall_.is_time_to_ask(100ms, 1s, false));
+  look_after(10ms);
+  EXPECT_TRUE(stall_.is_time_to_ask(100ms, 1s, true));
+  look_after(10ms);
+  EXPECT_FALSE(stall_.is_time_to_ask(100ms, 1s, true));
 }
 
 TEST_F(Stall, WarnsOnceForEachWait) {
