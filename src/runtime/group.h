@@ -224,6 +224,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   static void order_after(Request& request);
   void await_verdict();
   Failure mismatch_with(int peer, Tag mine, const Tag& theirs) const;
+  Failure mismatch_of_long_ago(int peer) const;
   void met(const TagMismatch& mismatch);
   bool finds_unclaimed();
   void fail_by_loss();
@@ -267,6 +268,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
     ChannelClosed closed;
     BackoffPolicy::Clock::time_point until;
     std::optional<bool> asked = {};  // the peer, what it has called; whether it had left the job then
+    BackoffPolicy::Clock::time_point asked_at = {};
     std::optional<Failure> met = {};
   };
   std::optional<CutOff> cut_off_;

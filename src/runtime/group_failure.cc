@@ -79,6 +79,15 @@ Failure Group::mismatch_with(int peer, Tag mine, const Tag& theirs) const {
                                   " " + members_.name_of(their_call))};
 }
 
+// The peer has said that it made a call of this number, and that it remembers no more which. So it has sent all that it
+// sends there, and this rank still waits for it.
+Failure Group::mismatch_of_long_ago(int peer) const {
+  return {ErrorCode::mismatch, peer,
+          "the ranks made different calls: " + members_.own_name() + " " + members_.name_of(current_->call()) + ", " +
+              members_.name_of(peer) + " another call #" + std::to_string(current_->sequence) +
+              ", too long ago to say which"};
+}
+
 void Group::on_notice(const Notice& notice) {
   if (notice.kind == Notice::Kind::poisoned) {
     fail({notice.code, members_.rank_of(notice.about), words_of_verdict(notice, members_)});

@@ -17,9 +17,10 @@ constexpr auto kWorthALook = 1ms;  // of waiting
 // through the hub; then after twice as long, and so on.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
-// What a peer sent before it left may still be on its way. Over a network the closed connection says that all has come;
-// the longer time is for a peer to which none was made.
-constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
+// What a peer sent before it left, or very long ago, may still be on its way, and so may the hub's word on what it had
+// called. Over a network the closed connection says that all has come; the longer time is for a peer to which none was
+// made.
+constexpr std::chrono::milliseconds kGraceAfterLeaving{1000}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
 // At a timeout all ranks are asked whether they are in the call. They have that long to answer.
@@ -133,7 +134,9 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
                           ? std::vector<int>{}
                           : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
-  if (stall_.has_left_for(has_left, local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+  const bool is_beyond = answers_.is_beyond(peer, current_->sequence);
+  if (stall_.sends_no_more_for(has_left || is_beyond, local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+    if (is_beyond) return accuse(mismatch_of_long_ago(peer));
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (!absent.empty()) {

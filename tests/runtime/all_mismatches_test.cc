@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "brief.h"
 #include "runtime/call_kinds.h"
 #include "runtime/ranks.h"
 
@@ -24,6 +25,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kHearsWithin = 5s;  // usually milliseconds
+constexpr std::size_t kJobs = kBrief ? 30 : 60;
 
 // What the ranks do with the two kinds of calls, a and b.
 enum class Form {
@@ -97,13 +99,6 @@ struct End {
   std::optional<Error> error;  // else it has left, and believes that all went well
   Clock::time_point began, left_from, over;
 };
-
-// "rank 1: this and that, during all_reduce #2 (…)": without the rank that says so, and what it was doing.
-std::string reason_of(const Error& error) {
-  const std::string text = error.what();
-  const std::size_t from = text.find(": ") + 2;
-  return text.substr(from, text.find(", during ") - from);
-}
 
 // "…: rank 0 broadcast #4 (…), rank 2 barrier #4 (…)"; or two lengths of one message, in the same call.
 bool names_two_calls_of_a_number(const std::string& reason) {
@@ -207,17 +202,19 @@ std::string judge(const Trial& trial, const std::vector<End>& ends, Count& count
   return wrong;
 }
 
+// For other trials: --gtest_shuffle --gtest_random_seed=N
+unsigned seed_for(int ranks) {
+  return static_cast<unsigned>(100 * testing::UnitTest::GetInstance()->random_seed() + ranks);
+}
+
 class Mismatches : public testing::TestWithParam<std::string> {
  protected:
   // On every rank of a job of n: makes all trials, one after the other, each on a communicator of its own.
   void try_all(int n, std::span<const Trial> trials) {
-    Settings settings;
-    settings.transport = GetParam();
-    settings.timeout = 20s;
     std::deque<Meeting> meetings;
     while (meetings.size() < trials.size()) meetings.emplace_back(n);
     Count count;
-    const auto thrown = outcomes(n, settings, [&](Communicator& world) {
+    const auto thrown = outcomes(n, settings(), [&](Communicator& world) {
       std::vector<std::int64_t> values(1000, 1);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         Communicator communicator = world.split(0);
@@ -229,11 +226,22 @@ class Mismatches : public testing::TestWithParam<std::string> {
       }
     });
     for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
-    // So the trials are such ones, and in most of them nearly all hear.
-    EXPECT_GE(count.differed, static_cast<int>(trials.size()) * 3 / 4);
+    expect_counts(n, trials.size(), count);
+  }
+
+  // So the trials are such ones, and in most of them nearly all hear.
+  static void expect_counts(int n, std::size_t trials, const Count& count) {
+    EXPECT_GE(count.differed, static_cast<int>(trials) * 3 / 4);
     EXPECT_GE(count.heard, count.left);
-    std::printf("%d ranks: %zu trials, %d of calls that differ; %d heard of it, %d left\n", n, trials.size(),
-                count.differed, count.heard, count.left);
+    std::printf("%d ranks: %zu trials, %d of calls that differ; %d heard of it, %d left\n", n, trials, count.differed,
+                count.heard, count.left);
+  }
+
+  static Settings settings() {
+    Settings settings;
+    settings.transport = GetParam();
+    settings.timeout = 20s;
+    return settings;
   }
 
   static std::vector<Trial> all_trials(int n) {
@@ -255,9 +263,31 @@ INSTANTIATE_TEST_SUITE_P(Calls, Mismatches, testing::Values("shm", "tcp"), [](co
 TEST_P(Mismatches, AreHeardByAllThatHaveNotLeftInTheSameWords) {
   for (const int n : {2, 3, 4}) {
     std::vector<Trial> trials = all_trials(n);
-    std::shuffle(trials.begin(), trials.end(), std::mt19937(static_cast<unsigned>(n)));
+    std::shuffle(trials.begin(), trials.end(), std::mt19937(seed_for(n)));
     trials.resize(200);
     try_all(n, trials);
+  }
+}
+
+// Whoever is through leaves the job, and the others hear by what the hub knows of it; also where that is the hub.
+TEST_P(Mismatches, AreHeardAlsoOfRanksThatHaveLeftTheJob) {
+  for (const int n : {2, 3, 4}) {
+    std::vector<Trial> trials = all_trials(n);
+    std::erase_if(trials, [](const Trial& trial) { return trial.stays(); });
+    std::shuffle(trials.begin(), trials.end(), std::mt19937(seed_for(n)));
+    trials.resize(kJobs);
+    Count count;
+    for (const Trial& trial : trials) {
+      Meeting meeting(n);
+      const auto thrown = outcomes(n, settings(), [&](Communicator& world) {
+        std::vector<std::int64_t> values(1000, 1);
+        const int rank = world.rank();
+        meeting.ended(rank, make(world, trial, meeting, values));
+      });
+      for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+      EXPECT_EQ(judge(trial, meeting.ends(), count), "") << "on " << n << " ranks";
+    }
+    expect_counts(n, trials.size(), count);
   }
 }
 
