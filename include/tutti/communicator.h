@@ -156,8 +156,8 @@ class Communicator {
   ///
   /// Blocks for these calls, and for an answer from the process of rank 0. Not collective: it waits for no rank. Throws
   /// the communicator's failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other
-  /// calls. So if two ranks made different calls, and no call has shown it, the one that leaves later throws. (If rank
-  /// 0 has left the job, that holds for communicators which some rank left before rank 0 did.)
+  /// calls. So if two ranks made different calls, and no call has shown it, the one that leaves later throws, and so do
+  /// all that have not left by then, in their next call or here.
   TUTTI_API void finalize();
 
   TUTTI_API int rank() const;                    ///< the number of this rank here, [0, size())

@@ -88,6 +88,16 @@ std::vector<RecordedCall> CallHistory::last(std::uint32_t most) const {
   return calls;
 }
 
+std::vector<CallRow> CallHistory::last_rows(std::uint32_t most) const {
+  std::vector<CallRow> rows;
+  const std::uint32_t count = row_count_.load(std::memory_order_acquire);
+  CallRow one;
+  while (rows.size() < most && row(count, static_cast<std::uint32_t>(rows.size()) + 1, one.first, one.kind))
+    rows.push_back(one);
+  std::ranges::reverse(rows);
+  return rows;
+}
+
 void CallHistory::waits(const CallWait& wait) {
   wait_version_.store(last_version_ | 1, std::memory_order_relaxed);
   // Whoever reads one of the words below has the odd version, too.

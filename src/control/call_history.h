@@ -13,6 +13,12 @@
 
 namespace tutti::internal {
 
+// Calls of one kind in a row.
+struct CallRow {
+  std::uint32_t first = 0;  // the number of the first
+  Tag kind{};               // a tag with sequence 0
+};
+
 // A call of the history. A time of 0: the call is not over.
 struct RecordedCall {
   Tag tag;
@@ -49,6 +55,8 @@ class CallHistory {
   std::uint32_t completed() const { return completed_.load(std::memory_order_acquire); }
   // At most so many of the last calls, the oldest first.
   std::vector<RecordedCall> last(std::uint32_t most) const;
+  // At most so many of the last rows, the oldest first.
+  std::vector<CallRow> last_rows(std::uint32_t most) const;
   TickScale::Now now() const { return scale_.now(); }
 
   void waits(const CallWait& wait);

@@ -44,7 +44,9 @@ struct Notice {
     lost,      // `peer` is dead or was given up: final, every communicator with it fails, with `code`
     left,      // `peer` has left in good order
     decided,   // the vote on communicator `communicator` is over: `ranks`, in its order (struct Vote)
-    poisoned,  // `peer` found that communicator `communicator` has failed: `code`, `about` and `message` say why
+    poisoned,  // `peer` found that communicator `communicator` has failed: `code`, `about` and `message` say why. No
+               // message: both have left it, and `peer` had made the call `call` where `about` had made `last`; all
+               // zero: it had made none. (Calls of different numbers, or equal ones: the last of each.)
     // To one rank.
     expelled,  // this rank was given up by the others, as `peer` says: final, all its communicators fail
     answer,    // the answer to probe(): what `peer` did at that sequence
@@ -109,6 +111,7 @@ struct Farewell {
   };
   std::vector<Departed> done = {};  // what a hub hands on: the ranks that have left the communicator and its lanes
   bool again = false;               // it is said once more, to another hub, which may have heard it
+  std::vector<CallRow> rows = {};   // the last ones of the account, the oldest first
 };
 
 // What a rank brings. Rank 0 says all of its own to all ranks when they have joined. Of what others bring only what a
@@ -173,7 +176,8 @@ class Control {
   virtual void unpublish(std::uint64_t communicator) = 0;
   // Says that this rank has left a communicator, after its lanes, and what it had called. A Notice{differed} follows if
   // a rank that left before had made other calls, else a Notice{agreed}: so of two ranks that made different calls the
-  // one that leaves later hears of it. (Not if the hub died in between.) Thread-safe.
+  // one that leaves later hears of it. (Not if the hub died in between.) Before a Notice{differed}, unless it is of a
+  // lane, a Notice{poisoned} follows on every rank. Thread-safe.
   virtual void farewell(Farewell farewell) = 0;
 };
 

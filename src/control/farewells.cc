@@ -1,8 +1,34 @@
 #include "control/farewells.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "types/call.h"
 
 namespace tutti::internal {
+namespace {
+
+// All zero: the rank had made none of that number. Nothing: that is not known.
+std::optional<Tag> call_at(const Farewell& farewell, std::uint32_t number) {
+  if (number > farewell.account.calls) return Tag{};
+  const auto behind = std::ranges::upper_bound(farewell.rows, number, {}, &CallRow::first);
+  if (behind == farewell.rows.begin()) return std::nullopt;
+  return Call::numbered(std::prev(behind)->kind, number);
+}
+
+}  // namespace
+
+std::pair<Tag, Tag> first_difference(const Farewell& one, const Farewell& other) {
+  std::vector<std::uint32_t> numbers{std::min(one.account.calls, other.account.calls) + 1};
+  for (const Farewell* const each : {&one, &other})
+    for (const CallRow& row : each->rows) numbers.push_back(row.first);
+  std::ranges::sort(numbers);
+  for (const std::uint32_t number : numbers) {
+    const std::optional<Tag> mine = call_at(one, number), theirs = call_at(other, number);
+    if (mine && theirs && *mine != *theirs) return {*mine, *theirs};
+  }
+  return {one.account.last, other.account.last};
+}
 
 std::optional<Farewell> Farewells::compare(const Farewell& farewell) {
   if (farewell.again)
@@ -77,6 +103,9 @@ std::optional<Notice> Farewells::answer_to(const Probe& probe) const {
   answer.has_left = true;
   answer.entered = static_cast<std::int32_t>(account->calls - probe.sequence) >= 0;
   if (account->calls == probe.sequence) answer.call = account->last;
+  const auto entry = entries_.find(probe.communicator);
+  if (answer.entered && entry != entries_.end() && entry->second.first.account == *account)
+    answer.call = call_at(entry->second.first, probe.sequence).value_or(answer.call);
   answer.last = account->last;
   return answer;
 }

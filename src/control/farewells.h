@@ -12,11 +12,16 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "control/message.h"
 
 namespace tutti::internal {
+
+// The first calls of the same number in which two ranks differ, as far as their rows tell; all zero: the rank had made
+// none of that number. Else the last of each.
+std::pair<Tag, Tag> first_difference(const Farewell& one, const Farewell& other);
 
 class Farewells {
  public:

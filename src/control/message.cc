@@ -121,8 +121,9 @@ void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communic
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }
 void fields(auto& archive, Of<CallAccount> auto& a) { archive(a.calls, a.digest, a.last); }
 void fields(auto& archive, Of<Farewell::Departed> auto& d) { archive(d.rank, d.account); }
+void fields(auto& archive, Of<CallRow> auto& r) { archive(r.first, r.kind); }
 void fields(auto& archive, Of<Farewell> auto& f) {
-  archive(f.communicator, f.rank, f.ranks, f.account, f.whole, f.peer, f.goes_on, f.done, f.again);
+  archive(f.communicator, f.rank, f.ranks, f.account, f.whole, f.peer, f.goes_on, f.done, f.again, f.rows);
 }
 
 template <class T>

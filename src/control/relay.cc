@@ -126,7 +126,18 @@ void Relay::serve(int from, const ControlMessage& message) {
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     Farewell copy = *farewell;
     copy.rank = from;
-    tell(from, verdict_on(copy, farewells_.compare(copy)));
+    const std::optional<Farewell> other = farewells_.compare(copy);
+    if (other && copy.peer < 0 && other->peer < 0 && !log_.has_failed(copy.communicator)) {
+      const auto [mine, theirs] = first_difference(copy, *other);
+      log({.kind = Notice::Kind::poisoned,
+           .peer = from,
+           .communicator = copy.communicator,
+           .code = ErrorCode::mismatch,
+           .about = other->rank,
+           .call = mine,
+           .last = theirs});
+    }
+    tell(from, verdict_on(copy, other));
   }
 }
 

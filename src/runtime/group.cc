@@ -19,6 +19,8 @@ Layout layout_of(const Job& job, const Members& members) {
 
 // So that no lane has the number of a communicator that is split off.
 constexpr std::uint64_t kLaneSalt = 0x6c616e65;
+// So that two calls of the same number can be named where ranks differ.
+constexpr std::uint32_t kRowsOfFarewell = 32;
 
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> last{0};
@@ -110,9 +112,12 @@ bool Group::finds_unclaimed() {
     if (links_[peer].channel == nullptr || !links_[peer].channel->unclaimed(tag)) continue;
     if (Call::unpack(tag).sequence > ledger_.count())
       continue;  // the peer goes on without this rank: it will hear that it has left
+    Tag mine;
+    const bool known = ledger_.history()->at(Call::unpack(tag).sequence, mine) && mine != tag;
     abort({ErrorCode::mismatch, peer,
-           "the ranks made different calls: " + members_.name_of(peer) + " called " +
-               members_.name_of(Call::unpack(tag)) + ", which " + members_.own_name() + " never did before it left"});
+           "the ranks made different calls: " + members_.name_of(peer) + " " + members_.name_of(Call::unpack(tag)) +
+               ", " + members_.own_name() + " " +
+               (known ? members_.name_of(Call::unpack(mine)) : "never took what it sent there")});
     return true;
   }
   return false;
@@ -140,6 +145,7 @@ void Group::fail_at_exit() {
 
 void Group::leave(bool is_awaited) {
   for (const auto& [way, lane] : lanes_) lane->leave(is_awaited);
+  if (!has_parted_ && has_failed() && failure_->failure()->code == ErrorCode::mismatch) failure_->note_unheard();
   if (size() == 1 || has_failed() || is_busy() || std::exchange(has_parted_, true)) return;
   if (finds_unclaimed()) {
     failure_->note_unheard();
@@ -147,6 +153,7 @@ void Group::leave(bool is_awaited) {
   }
   Farewell farewell{.communicator = id_, .ranks = size(), .account = ledger_.account(), .whole = told_as_};
   if (members_.is_lane()) farewell.peer = members_.job_rank_of(1 - rank());
+  farewell.rows = ledger_.history()->last_rows(kRowsOfFarewell);
   farewell.goes_on = std::ranges::any_of(lanes_, [](const auto& lane) { return lane.second->is_busy(); });
   job_->notices().partings().expect(id_, members_, farewell.account, is_awaited);
   job_->control().farewell(farewell);

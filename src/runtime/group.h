@@ -225,7 +225,9 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
               bool among_others = false);
   static void order_after(Request& request);
   void await_verdict();
-  void accuse_mismatch(int peer, Tag mine, const Tag& theirs);
+  Failure mismatch_with(int peer, Tag mine, const Tag& theirs) const;
+  Failure mismatch_of_long_ago(int peer) const;
+  void met(const TagMismatch& mismatch);
   bool finds_unclaimed();
   void fail_by_loss();
   void has_just_failed();
@@ -261,11 +263,14 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::deque<Request*> queue_;
   std::uint64_t moves_ = 0;  // of operations that are over
 
-  // A peer's channel has closed, and the control plane has until then to say why.
+  // A peer's channel has closed, and the control plane has until then to say why. Or a message of a later call has
+  // come, and the peer has until then to say what it called at this one.
   struct CutOff {
     ChannelClosed closed;
     BackoffPolicy::Clock::time_point until;
-    std::optional<bool> asked;  // the peer, what it has called; whether it had left the job then
+    std::optional<bool> asked = {};  // the peer, what it has called; whether it had left the job then
+    BackoffPolicy::Clock::time_point asked_at = {};
+    std::optional<Failure> met = {};
   };
   std::optional<CutOff> cut_off_;
 

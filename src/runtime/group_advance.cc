@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kWithdrawnWithin = 10s;  // a peer's turn ends by itself, unless its process is stopped
 constexpr auto kVerdictWithin = 1s;     // the control plane's word on a connection that closed
+constexpr auto kAskAgainAfter = 50ms;   // a question is lost while there is no hub
 
 // A buffer that the rank does not hold may be null.
 template <class Byte>
@@ -163,7 +164,7 @@ void Group::advance() {
       complete_current();
     }
   } catch (const TagMismatch& mismatch) {
-    accuse_mismatch(members_.rank_of(mismatch.peer), mismatch.mine, mismatch.theirs);
+    met(mismatch);
   } catch (const LengthMismatch& mismatch) {
     const int peer = members_.rank_of(mismatch.peer);
     accuse({ErrorCode::mismatch, peer,
@@ -172,7 +173,7 @@ void Group::advance() {
                 (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
                                                             : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
-    cut_off_ = {closed, BackoffPolicy::Clock::now() + kVerdictWithin};
+    cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
     accuse({error.code, error.peer, error.what()});
@@ -252,26 +253,46 @@ void Group::abandon(Request& request) {
   finish(request);
 }
 
+// If the peer is at a later call, it had made another one at this number: then those two are named.
+void Group::met(const TagMismatch& mismatch) {
+  const int peer = members_.rank_of(mismatch.peer);
+  const Failure found = mismatch_with(peer, mismatch.mine, mismatch.theirs);
+  const std::uint32_t here = Call::unpack(mismatch.mine).sequence, there = Call::unpack(mismatch.theirs).sequence;
+  if (static_cast<std::int32_t>(there - here) <= 0 || current_ == nullptr) return accuse(found);
+  const bool has_left = job_->notices().has_left(mismatch.peer);
+  const auto now = BackoffPolicy::Clock::now();
+  cut_off_ = CutOff{{mismatch.peer, ""}, now + kVerdictWithin, has_left, now, found};
+  job_->control().probe(mismatch.peer, id_, told_as_, here);
+}
+
 // A data connection that closes is a symptom. The control plane tells the cause, within moments. If the peer has left
 // the communicator or the job, it or the control plane knows which calls it had made: perhaps another one than this
 // rank.
 bool Group::is_cut_off() {
   if (!cut_off_) return false;
-  auto& [closed, until, asked] = *cut_off_;
+  auto& [closed, until, asked, asked_at, met] = *cut_off_;
   const int peer = members_.rank_of(closed.peer);
   const bool has_left = job_->notices().has_left(closed.peer);
+  const auto now = BackoffPolicy::Clock::now();
   if (!failure_->is_well()) {
     fail_by_loss();
-  } else if (asked != has_left && current_ != nullptr) {
+    return true;
+  }
+  if (asked != has_left && current_ != nullptr) until = now + kVerdictWithin;
+  if (now > until || (met && current_ != nullptr && answers_.has_entered(peer, current_->sequence))) {
+    const std::string name = members_.name_of(peer), own = members_.own_name();
+    if (met)
+      accuse(*met);
+    else if (current_ != nullptr && answers_.is_beyond(peer, current_->sequence))
+      accuse(mismatch_of_long_ago(peer));
+    else if (has_left)
+      accuse({ErrorCode::peer_left, peer, name + " has left while " + own + " still waits for it"});
+    else
+      accuse({ErrorCode::peer_lost, peer, own + " lost its connection to " + name + ": " + closed.why});
+  } else if (current_ != nullptr && (asked != has_left || now > asked_at + kAskAgainAfter)) {
     asked = has_left;
-    until = BackoffPolicy::Clock::now() + kVerdictWithin;
+    asked_at = now;
     job_->control().probe(closed.peer, id_, told_as_, current_->sequence);
-  } else if (has_left && BackoffPolicy::Clock::now() > until) {
-    accuse({ErrorCode::peer_left, peer,
-            members_.name_of(peer) + " has left while " + members_.own_name() + " still waits for it"});
-  } else if (BackoffPolicy::Clock::now() > until) {
-    accuse({ErrorCode::peer_lost, peer,
-            members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why});
   }
   return true;
 }

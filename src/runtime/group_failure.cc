@@ -70,22 +70,31 @@ void Group::await_verdict() {
 }
 
 // A message left over from an earlier call is held against what this rank called then, where it still knows.
-void Group::accuse_mismatch(int peer, Tag mine, const Tag& theirs) {
+Failure Group::mismatch_with(int peer, Tag mine, const Tag& theirs) const {
   const Call their_call = Call::unpack(theirs);
   ledger_.history()->at(their_call.sequence, mine);
   const Call my_call = Call::unpack(mine);
   const bool other_number = my_call.sequence != their_call.sequence;
-  accuse({ErrorCode::mismatch, peer,
+  return {ErrorCode::mismatch, peer,
           "the ranks made different calls: " +
               (other_number ? members_.name_of(peer) + " called " + members_.name_of(their_call) + ", which " +
                                   members_.own_name() + " did not; it is at " + members_.name_of(my_call) + " now"
                             : members_.own_name() + " " + members_.name_of(my_call) + ", " + members_.name_of(peer) +
-                                  " " + members_.name_of(their_call))});
+                                  " " + members_.name_of(their_call))};
+}
+
+// The peer has said that it made a call of this number, and that it remembers no more which. So it has sent all that it
+// sends there, and this rank still waits for it.
+Failure Group::mismatch_of_long_ago(int peer) const {
+  return {ErrorCode::mismatch, peer,
+          "the ranks made different calls: " + members_.own_name() + " " + members_.name_of(current_->call()) + ", " +
+              members_.name_of(peer) + " another call #" + std::to_string(current_->sequence) +
+              ", too long ago to say which"};
 }
 
 void Group::on_notice(const Notice& notice) {
   if (notice.kind == Notice::Kind::poisoned) {
-    fail({notice.code, members_.rank_of(notice.about), notice.message});
+    fail({notice.code, members_.rank_of(notice.about), words_of_verdict(notice, members_)});
     return;
   }
   if (notice.kind == Notice::Kind::expelled) {
@@ -97,13 +106,18 @@ void Group::on_notice(const Notice& notice) {
   Tag mine;
   const bool known = notice.entered && notice.call != Tag{};  // else it is too long ago for the peer to say
   if (known && ledger_.history()->at(notice.sequence, mine) && mine != notice.call) {
-    accuse_mismatch(peer, mine, notice.call);
+    accuse(mismatch_with(peer, mine, notice.call));
     return;
   }
   if (notice.has_left && !notice.entered) {
     const Call here = ledger_.history()->at(notice.sequence, mine) ? Call::unpack(mine) : Call{};
-    accuse({ErrorCode::peer_left, peer,
-            members_.name_of(peer) + " has left the communicator without entering " + members_.name_of(here)});
+    if (members_.is_lane())
+      accuse({ErrorCode::peer_left, peer,
+              members_.name_of(peer) + " has left the communicator without entering " + members_.name_of(here)});
+    else
+      accuse({ErrorCode::mismatch, peer,
+              "the ranks made different calls: " + members_.own_name() + " " + members_.name_of(here) + ", " +
+                  members_.name_of(peer) + " " + words_of_no_call(notice.sequence)});
     return;
   }
   answers_.heard(peer, notice);

@@ -17,9 +17,10 @@ constexpr auto kWorthALook = 1ms;  // of waiting
 // through the hub; then after twice as long, and so on.
 constexpr auto kAskAfterForEach = 5ms;
 constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
-// What a peer sent before it left may still be on its way. Over a network the closed connection says that all has come;
-// the longer time is for a peer to which none was made.
-constexpr std::chrono::milliseconds kGraceAfterLeaving{200}, kGraceOverANetwork{5000};
+// What a peer sent before it left, or very long ago, may still be on its way, and so may the hub's word on what it had
+// called. Over a network the closed connection says that all has come; the longer time is for a peer to which none was
+// made.
+constexpr std::chrono::milliseconds kGraceAfterLeaving{1000}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
 // At a timeout all ranks are asked whether they are in the call. They have that long to answer.
@@ -120,7 +121,8 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   record_wait(peer, takes, now);
   const std::chrono::milliseconds first =
       std::min({kAskAfterForEach * settings.size, kLongestBetweenAsking, timeout / 4});
-  if (stall_.is_time_to_ask(first, kLongestBetweenAsking)) {
+  const bool has_left = job_->notices().has_left(members_.job_rank_of(peer));
+  if (stall_.is_time_to_ask(first, kLongestBetweenAsking, has_left)) {
     job_->control().probe(members_.job_rank_of(peer), id_, told_as_, current_->sequence);
     job_->transports().look_at_peers();
   }
@@ -132,8 +134,9 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
                           ? std::vector<int>{}
                           : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
-  if (stall_.has_left_for(job_->notices().has_left(members_.job_rank_of(peer)),
-                          local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+  const bool is_beyond = answers_.is_beyond(peer, current_->sequence);
+  if (stall_.sends_no_more_for(has_left || is_beyond, local ? kGraceAfterLeaving : kGraceOverANetwork)) {
+    if (is_beyond) return accuse(mismatch_of_long_ago(peer));
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
   } else if (!absent.empty()) {

@@ -14,6 +14,7 @@ void Notices::heard(const Notice& notice) {
     case Notice::Kind::lost:
     case Notice::Kind::poisoned:
     case Notice::Kind::expelled:
+      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
       if (notice.kind == Notice::Kind::expelled) {

@@ -15,7 +15,26 @@ std::string in_words(const Members& members, std::uint32_t calls, const Tag& las
          members.name_of(Call::unpack(last));
 }
 
+std::uint32_t number_of(const Tag& call) { return Call::unpack(call).sequence; }
+
 }  // namespace
+
+std::string words_of_no_call(std::uint32_t number) { return "no call #" + std::to_string(number) + " before it left"; }
+
+std::string words_of_verdict(const Notice& verdict, const Members& members) {
+  if (!verdict.message.empty() || (verdict.call == Tag{} && verdict.last == Tag{})) return verdict.message;
+  const std::string one = members.name_of(members.rank_of(verdict.peer));
+  const std::string other = members.name_of(members.rank_of(verdict.about));
+  const std::uint32_t ones = number_of(verdict.call), others = number_of(verdict.last);
+  const std::string begin = "the ranks made different calls: ";
+  if (verdict.call == verdict.last || (ones != others && ones != 0 && others != 0))
+    return begin + "until they left, " + one + " made " + in_words(members, ones, verdict.call) + "; " + other +
+           " made " + in_words(members, others, verdict.last) + "; they differ before that";
+  const auto called = [&](const Tag& call) {
+    return call == Tag{} ? words_of_no_call(std::max(ones, others)) : members.name_of(Call::unpack(call));
+  };
+  return begin + one + " " + called(verdict.call) + ", " + other + " " + called(verdict.last);
+}
 
 void tell_of_untold(const Log& log, const std::string& what) noexcept {
   log.warn(what);
@@ -27,26 +46,34 @@ void Partings::expect(std::uint64_t communicator, const Members& members, const 
   partings_.insert_or_assign(communicator, Parting{members, account, is_awaited});
 }
 
+// A destructor tells of a mismatch only: of what else went wrong behind its back nobody has asked.
+void Partings::failed(const Notice& verdict) {
+  const std::lock_guard lock(mutex_);
+  const auto found = partings_.find(verdict.communicator);
+  if (found == partings_.end()) return;
+  auto& [members, account, is_awaited, is_over, failure] = found->second;
+  if (is_over || failure || (!is_awaited && verdict.code != ErrorCode::mismatch)) return;
+  failure = {verdict.code, members.number_of(members.rank_of(verdict.about)), words_of_verdict(verdict, members)};
+}
+
 void Partings::heard(const Notice& verdict) {
   const std::lock_guard lock(mutex_);
   const auto found = partings_.find(verdict.communicator);
   if (found == partings_.end()) return;
   Parting& parting = found->second;
-  std::string what;
-  if (verdict.kind == Notice::Kind::differed) {
+  if (verdict.kind == Notice::Kind::differed && !parting.failure) {
     const Members& members = parting.members;
     const int peer = members.rank_of(verdict.peer);
     const bool of_lane = Call::unpack(verdict.last).collective == Collective::transfer && !members.is_lane();
-    what = difference(of_lane && peer >= 0 ? lane_from(parting, peer) : parting, verdict);
-    parting.error = Error(ErrorCode::mismatch, members.own_name() + ": " + what, members.number_of(members.rank()),
-                          members.number_of(peer));
+    parting.failure = {ErrorCode::mismatch, members.number_of(peer),
+                       difference(of_lane && peer >= 0 ? lane_from(parting, peer) : parting, verdict)};
   }
   if (parting.is_awaited) {
     parting.is_over = true;
     news_.notify_all();
     return;
   }
-  if (parting.error) tell_of_untold(log_, what);
+  if (parting.failure) tell_of_untold(log_, parting.failure->message);
   partings_.erase(found);
 }
 
@@ -65,7 +92,12 @@ std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::ste
     found->second.is_awaited = false;  // what comes later is said as after a destructor
     return std::nullopt;
   }
-  std::optional<Error> error = std::move(found->second.error);
+  std::optional<Error> error;
+  if (const auto& failure = found->second.failure) {
+    const Members& members = found->second.members;
+    error.emplace(failure->code, members.own_name() + ": " + failure->message, members.number_of(members.rank()),
+                  failure->peer);
+  }
   partings_.erase(found);
   return error;
 }

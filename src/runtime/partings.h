@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "control/control.h"
+#include "runtime/failure_state.h"
 #include "runtime/members.h"
 #include "tutti/error.h"
 
@@ -20,6 +21,11 @@ namespace tutti::internal {
 
 // Says an error of this rank that no call can throw any more, to the launcher too.
 void tell_of_untold(const Log& log, const std::string& what) noexcept;
+
+// Why the communicator of these members has failed, as Notice{poisoned} says.
+std::string words_of_verdict(const Notice& verdict, const Members& members);
+// "no call #5 before it left", for a rank of which only that is known.
+std::string words_of_no_call(std::uint32_t number);
 
 // Thread-safe.
 class Partings {
@@ -31,6 +37,8 @@ class Partings {
 
   // Notice{agreed} or {differed}.
   void heard(const Notice& verdict);
+  // Notice{poisoned}: before the hub has heard of the parting, if that is not over.
+  void failed(const Notice& verdict);
 
   // Blocks until the answer is there, no answer comes any more, or it is that late: then nothing is known against it.
   // What is wrong, if anything is.
@@ -43,7 +51,7 @@ class Partings {
     CallAccount account;
     bool is_awaited;
     bool is_over = false;
-    std::optional<Error> error;
+    std::optional<Failure> failure = {};  // its peer by the number that users know
   };
   static Parting lane_from(const Parting& parting, int peer);
   static std::string difference(const Parting& parting, const Notice& verdict);

@@ -37,6 +37,14 @@ class PeerAnswers {
     return answer != answers_.end() && answer->second.sequence == sequence && answer->second.entered;
   }
 
+  // Likewise, and too long ago to say which call that was.
+  bool is_beyond(int peer, std::uint32_t sequence) const {
+    const std::lock_guard lock(mutex_);
+    const auto answer = answers_.find(peer);
+    return answer != answers_.end() && answer->second.sequence == sequence && answer->second.entered &&
+           answer->second.call == Tag{};
+  }
+
   // The ranks that have said that they are not in the call, if all others but `own` have answered or `is_late`.
   std::vector<int> absent_from(std::uint32_t sequence, int own, bool is_late) const {
     const std::lock_guard lock(mutex_);

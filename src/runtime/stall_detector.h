@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "runtime/backoff_policy.h"
 
@@ -29,10 +30,12 @@ class StallDetector {
   Clock::duration waited() const { return waited_; }
 
   // Whether it is time to ask the peer what it does: after `first`, then after twice as long each time, but at least
-  // every `longest`.
-  bool is_time_to_ask(Clock::duration first, Clock::duration longest) {
-    if (waited_ < std::max(first, next_question_)) return false;
-    next_question_ = waited_ + std::min(waited_, longest);
+  // every `longest`. Where it has left the hub knows what it had called: then at once, and again soon, as a question is
+  // lost while there is no hub.
+  bool is_time_to_ask(Clock::duration first, Clock::duration longest, bool has_left) {
+    const bool has_just_left = has_left && !std::exchange(asked_after_leaving_, has_left);
+    if (!has_just_left && waited_ < std::max(first, next_question_)) return false;
+    next_question_ = waited_ + (has_left ? std::min<Clock::duration>(kSoon, longest) : std::min(waited_, longest));
     return true;
   }
   // Once.
@@ -63,19 +66,20 @@ class StallDetector {
    private:
     std::optional<Clock::duration> since_;
   };
-  bool has_left_for(bool has_left, Clock::duration grace) { return left_.is_over(has_left, waited_, grace); }
+  bool sends_no_more_for(bool is_so, Clock::duration grace) { return sends_no_more_.is_over(is_so, waited_, grace); }
   bool is_lost_for(bool is_lost, Clock::duration grace) { return lost_.is_over(is_lost, waited_, grace); }
 
   StallDetector() = default;
 
  private:
+  static constexpr std::chrono::milliseconds kSoon{50};
   StallDetector(std::uint64_t moves, Clock::time_point now) : moves_(moves), looked_(now) {}
 
   std::uint64_t moves_ = 0;
   Clock::time_point looked_{};
   Clock::duration waited_{}, next_question_{};
-  Lasting left_, lost_;  // the peer that is waited for; any rank
-  bool warned_ = false, surveyed_ = false;
+  Lasting sends_no_more_, lost_;  // the peer that is waited for; any rank
+  bool warned_ = false, surveyed_ = false, asked_after_leaving_ = false;
 };
 
 }  // namespace tutti::internal

@@ -32,6 +32,21 @@ TEST(CallHistory, KnowsNothingBeforeTheFirstCall) {
   EXPECT_EQ(history.last_completed(), Tag{});
 }
 
+TEST(CallHistory, TellsItsLastRows) {
+  CallHistory history;
+  EXPECT_TRUE(history.last_rows(3).empty());
+  for (const std::uint32_t sequence : {1u, 5u, 6u, 20u}) enter(history, sequence);
+  const std::vector<CallRow> rows = history.last_rows(3);
+  ASSERT_EQ(rows.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(rows[i].first, (std::vector{5u, 6u, 20u})[i]);
+    EXPECT_EQ(rows[i].kind, kind_of(rows[i].first));
+  }
+  EXPECT_EQ(history.last_rows(100).size(), 4u);
+  for (std::uint32_t sequence = 21; sequence < 21 + 2 * kKept; ++sequence) enter(history, sequence);
+  EXPECT_EQ(history.last_rows(2 * kKept).size(), kKept);
+}
+
 TEST(CallHistory, RemembersTheLastThousandKindsOfCalls) {
   static_assert(kKept >= 1000);
   CallHistory history;

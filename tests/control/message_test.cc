@@ -40,7 +40,7 @@ std::vector<ControlMessage> one_of_each() {
           Probe{1, 2, 3, 4, 5},
           Answer{7, notice},
           notice,
-          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}, true},
+          Farewell{1, 2, 3, {4, 5, Tag{{6, 7}}}, 8, 9, true, {{10, {11, 12, Tag{{13, 14}}}}}, true, {{7, Tag{{8, 9}}}}},
           Enlistment{3},
           Death{2},
           Summons{true},

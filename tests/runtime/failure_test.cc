@@ -152,8 +152,8 @@ TEST_P(EveryWire, ARankThatLeavesEarlyIsNamed) {
   EXPECT_LT(Clock::now() - begin, 4s);
   for (const int rank : {0, 2}) {
     ASSERT_TRUE(thrown[rank]);
-    EXPECT_EQ(thrown[rank]->code, ErrorCode::peer_left) << thrown[rank]->what();
-    EXPECT_TRUE(names(thrown[rank], "rank 1 has left")) << thrown[rank]->what();
+    EXPECT_EQ(thrown[rank]->code, ErrorCode::mismatch) << thrown[rank]->what();
+    EXPECT_TRUE(names(thrown[rank], "rank 1 no call #2 before it left")) << thrown[rank]->what();
   }
   EXPECT_FALSE(thrown[1]);
 }

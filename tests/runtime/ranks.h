@@ -42,4 +42,11 @@ inline std::vector<std::optional<Error>> outcomes(int ranks, const Settings& set
   return outcomes(std::vector<Settings>(ranks, settings), body);
 }
 
+// "rank 1: this and that, during all_reduce #2 (…)": without the rank that says so, and what it was doing.
+inline std::string reason_of(const Error& error) {
+  const std::string text = error.what();
+  const std::size_t from = text.find(": ") + 2;
+  return text.substr(from, text.find(", during ") - from);
+}
+
 }  // namespace tutti::internal

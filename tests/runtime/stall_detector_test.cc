@@ -42,9 +42,20 @@ TEST_F(Stall, AsksTheFirstTimeAfterAWhileThenAfterTwiceAsLongAndAtLeastOnceASeco
   std::vector<StallDetector::Clock::duration> asked;
   for (int i = 0; i < 400; ++i) {
     look_after(10ms);
-    if (stall_.is_time_to_ask(100ms, 1s)) asked.push_back(stall_.waited());
+    if (stall_.is_time_to_ask(100ms, 1s, false)) asked.push_back(stall_.waited());
   }
   EXPECT_EQ(asked, (std::vector<StallDetector::Clock::duration>{100ms, 200ms, 400ms, 800ms, 1600ms, 2600ms, 3600ms}));
+}
+
+TEST_F(Stall, AsksAtOnceWhenThePeerHasLeftAndSoonAgain) {
+  look_after(0s);
+  std::vector<StallDetector::Clock::duration> asked;
+  for (int i = 0; i < 100; ++i) {
+    look_after(10ms);
+    if (stall_.is_time_to_ask(100ms, 1s, stall_.waited() > 800ms)) asked.push_back(stall_.waited());
+  }
+  EXPECT_EQ(asked,
+            (std::vector<StallDetector::Clock::duration>{100ms, 200ms, 400ms, 800ms, 810ms, 860ms, 910ms, 960ms}));
 }
 
 TEST_F(Stall, WarnsOnceForEachWait) {
@@ -62,14 +73,14 @@ TEST_F(Stall, WarnsOnceForEachWait) {
 TEST_F(Stall, APeerThatComesBackHasNotLeft) {
   look_after(0s);
   look_after(100ms);
-  EXPECT_FALSE(stall_.has_left_for(true, 200ms));
+  EXPECT_FALSE(stall_.sends_no_more_for(true, 200ms));
   look_after(200ms);
-  EXPECT_FALSE(stall_.has_left_for(true, 200ms));
-  EXPECT_FALSE(stall_.has_left_for(false, 200ms));  // another peer is waited for
+  EXPECT_FALSE(stall_.sends_no_more_for(true, 200ms));
+  EXPECT_FALSE(stall_.sends_no_more_for(false, 200ms));  // another peer is waited for
   look_after(200ms);
-  EXPECT_FALSE(stall_.has_left_for(true, 200ms));
+  EXPECT_FALSE(stall_.sends_no_more_for(true, 200ms));
   look_after(201ms);
-  EXPECT_TRUE(stall_.has_left_for(true, 200ms));
+  EXPECT_TRUE(stall_.sends_no_more_for(true, 200ms));
 }
 
 TEST_F(Stall, ALossCountsFromTheLookThatFirstSawIt) {
