@@ -228,13 +228,11 @@ void Attempt::await_reader() {
   if (output_.has_all_written()) return enter(Stage::over, Clock::duration::max());
   if (!interrupted_ && !killed_) return;
   const bool goes_on = output_.written() != read_ || deadline_ == Clock::time_point::max();
-  if (goes_on) {
-    read_ = output_.written();
-    enter(Stage::reading, kReaderGrace);
-  } else if (Clock::now() >= deadline_) {
-    output_.drop();
-    enter(Stage::reading, Clock::duration::max());
-  }
+  if (!goes_on && Clock::now() < deadline_) return;
+  if (!goes_on) output_.drop();
+  if (output_.has_all_written()) return enter(Stage::over, Clock::duration::max());
+  read_ = output_.written();
+  enter(Stage::reading, kReaderGrace);  // after drop(): for what that has said
 }
 
 }  // namespace tutti::internal::tools
