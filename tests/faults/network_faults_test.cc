@@ -213,5 +213,25 @@ TEST(NetworkFaults, EachSideTellsOneStoryAndOneAtMostGoesOn) {
   tally.print();
 }
 
+// The next hub is called meanwhile.
+TEST(NetworkFaults, AMomentWhileTheHubLeavesIsNotMissed) {
+  if (!TwoHosts::can_be_made()) GTEST_SKIP() << "no network namespaces";
+  const TwoHosts hosts;
+  NetworkTally tally;
+  for (unsigned seed = 1; seed <= (kBrief ? 1 : 4); ++seed) {
+    NetworkPlan plan = NetworkPlan::draw(seed);
+    plan.job.ranks = 4;
+    plan.job.hosts = seed % 2 == 0 ? std::vector{0, 0, 1, 1} : std::vector{0, 1, 0, 1};
+    plan.job.is_without_zero = true;
+    plan.job.then.assign(4, "shrink");
+    plan.job.blows.front().rank = 2;
+    plan.cut = seed % 2 == 0 ? Cut::lost : Cut::down;
+    plan.at = std::chrono::milliseconds(20 * seed);
+    plan.lasts = 3 * kSilence / 10;
+    NetworkCourse(plan, hosts, tally).run();
+  }
+  EXPECT_EQ(tally.courses.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tutti::internal

@@ -38,6 +38,8 @@ NetworkPlan NetworkPlan::draw(unsigned seed) {
     plan.lasts = milliseconds(silence * 35 / 100 + dice.below(215 * silence / 100));
   else if (kind < 60)
     plan.lasts = milliseconds(5 * silence / 2 + dice.below(silence));
+  // Rank 0 leaves within 0.1 s. A side that has not heard so counts it among those that it cannot reach.
+  if (job.is_without_zero && !plan.is_short()) plan.at += milliseconds(silence / 2);
   job.blows.push_back({Fault::kill, first + dice.below(job.ranks - first), milliseconds(0)});
   return plan;
 }
