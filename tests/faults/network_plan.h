@@ -19,7 +19,7 @@ struct NetworkPlan {
 
   static NetworkPlan draw(unsigned seed);
 
-  // Nobody may notice. TCP waits for twice as long as it has waited, until it sends again what was lost.
+  // Nobody may notice.
   bool is_short() const { return lasts.count() > 0 && lasts <= 35 * kSilence / 100; }
   bool is_long() const { return lasts.count() == 0 || lasts >= 5 * kSilence / 2; }  // all must notice
   bool goes_on_at(int host) const;  // the ranks of that host are a majority of the job's, or half with the lowest
