@@ -174,11 +174,11 @@ void Lines::connect_to(int rank) {
   made->on_closed = [this, rank, raw = made.get()](const std::string& why) {
     // If too many call a rank, it drops callers that have not yet proven that they are ranks.
     const auto failure = raw->handshake().failure();
-    const bool may_be_busy = raw->has_connected() && !raw->has_timed_out() &&
+    const bool may_be_busy = raw->has_connected() && !raw->is_unanswered() &&
                              (failure == Handshake::Failure::none || failure == Handshake::Failure::no_room);
     if (may_be_busy && Clock::now() - peer(rank).called < answers_within_) return connect_again(rank);
-    if (raw->has_timed_out() && is_patient_with(rank)) return connect_again(rank);
-    not_reached(rank, why, raw->has_timed_out() ? Evidence::silence : Evidence::closing);
+    if (raw->is_unanswered() && is_patient_with(rank)) return connect_again(rank);
+    not_reached(rank, why, raw->is_unanswered() ? Evidence::silence : Evidence::closing);
   };
   // Where nobody takes the connection its host is away. A process that does not answer may be slow.
   made->start(error == EINPROGRESS, answers_within_ / 5, answers_within_);
