@@ -112,7 +112,8 @@ void FaultJob::start(int number, const FaultPlan& plan, const TwoHosts* hosts, i
                                std::to_string(plan.seed),
                                plan.is_without_zero ? "without_zero" : "whole",
                                forks ? "fork" : "alone",
-                               plan.then[index]};
+                               plan.then[index],
+                               std::to_string(plan.silence.count())};
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);

@@ -176,7 +176,7 @@ void go_on(tutti::Communicator& group, unsigned seed) {
 }  // namespace
 
 int main(int count, char** words) try {
-  if (count != 10) return 2;
+  if (count != 11) return 2;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   tutti::Settings settings;
   settings.rank = std::atoi(words[1]);
@@ -187,7 +187,7 @@ int main(int count, char** words) try {
   const auto seed = static_cast<unsigned>(std::strtoul(words[6], nullptr, 10));
   const std::string shape = words[7], child = words[8], then = words[9];
   settings.secret = "a secret of this test";
-  settings.heartbeat_timeout = 1s;
+  settings.heartbeat_timeout = std::chrono::milliseconds(std::atoi(words[10]));
   settings.timeout = 60s;
   std::optional<tutti::Communicator> group(tutti::Communicator::join(settings));
   if (shape == "without_zero") {

@@ -20,8 +20,8 @@ struct NetworkPlan {
   static NetworkPlan draw(unsigned seed);
 
   // Nobody may notice.
-  bool is_short() const { return lasts.count() > 0 && lasts <= 35 * kSilence / 100; }
-  bool is_long() const { return lasts.count() == 0 || lasts >= 5 * kSilence / 2; }  // all must notice
+  bool is_short() const { return lasts.count() > 0 && lasts <= 35 * job.silence / 100; }
+  bool is_long() const { return lasts.count() == 0 || lasts >= 5 * job.silence / 2; }  // all must notice
   bool goes_on_at(int host) const;  // the ranks of that host are a majority of the job's, or half with the lowest
   std::string ranks_at(int host) const;
   std::string text() const;
