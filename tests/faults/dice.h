@@ -6,9 +6,9 @@
 
 namespace tutti::internal {
 
-class Dice {
+class FaultDice {
  public:
-  explicit Dice(unsigned seed) : random_(seed) {}
+  explicit FaultDice(unsigned seed) : random_(seed) {}
   int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
   bool percent(int chance) { return below(100) < chance; }
   template <class T>

@@ -20,7 +20,7 @@ std::string name_of(Fault fault) {
   return "?";
 }
 
-Fault draw_fault(Dice& dice) {
+Fault draw_fault(FaultDice& dice) {
   const int chance = dice.below(100);
   return chance < 50 ? Fault::kill : chance < 70 ? Fault::kill_forked : Fault::stop;
 }
@@ -28,7 +28,7 @@ Fault draw_fault(Dice& dice) {
 }  // namespace
 
 FaultPlan FaultPlan::draw(unsigned seed, const std::string& wire) {
-  Dice dice(seed);
+  FaultDice dice(seed);
   FaultPlan plan{.seed = seed, .wire = wire, .ranks = 3 + dice.below(6), .is_without_zero = dice.percent(20)};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     // Rank 0's host is host 0, where the ranks meet; rank 1 is on the other one half of the time.

@@ -93,9 +93,9 @@ class NetworkCourse {
 
   void cut() {
     cut_ = Clock::now();
-    if (plan_.cut == Cut::down) hosts_.take_down(plan_.host);
-    if (plan_.cut != Cut::down) hosts_.silence(plan_.host);
-    if (plan_.cut == Cut::lost) hosts_.silence(1 - plan_.host);
+    if (plan_.cut == NetworkCut::down) hosts_.take_down(plan_.host);
+    if (plan_.cut != NetworkCut::down) hosts_.silence(plan_.host);
+    if (plan_.cut == NetworkCut::lost) hosts_.silence(1 - plan_.host);
   }
 
   // The network was not missed. Then a rank is killed, and of that all tell.
@@ -153,21 +153,21 @@ class NetworkCourse {
     if (!plan_.is_long()) return;
     tally_.of_side[side].push_back(seconds(heard - cut_));
     if (heard - cut_ > kCutIsHeardWithin) blame("heard after " + std::to_string(seconds(heard - cut_)) + " s");
-    if (plan_.cut != Cut::one_way && side == 1 && (first == nullptr || first->code != "peer_lost"))
+    if (plan_.cut != NetworkCut::one_way && side == 1 && (first == nullptr || first->code != "peer_lost"))
       blame("not what a majority should hear");
-    if (plan_.cut != Cut::one_way && side == 0 && first != nullptr && first->code != "partitioned")
+    if (plan_.cut != NetworkCut::one_way && side == 0 && first != nullptr && first->code != "partitioned")
       blame("not what a minority should hear");
   }
 
   void see_who_goes_on(int host) {
     const int side = plan_.goes_on_at(host) ? 1 : 0;
-    const bool is_sure = plan_.is_long() && plan_.cut != Cut::one_way;
+    const bool is_sure = plan_.is_long() && plan_.cut != NetworkCut::one_way;
     for (int number = 0; number < plan_.job.ranks; ++number) {
       if (!is_of(number, host)) continue;
       const auto& rank = job_.rank(number);
       const std::string what = rank.went_on ? "went on" : rank.refused->substr(0, rank.refused->find(' '));
       ++tally_.goes_on[side][what];
-      if (plan_.cut == Cut::one_way) ++tally_.one_way[side][what];
+      if (plan_.cut == NetworkCut::one_way) ++tally_.one_way[side][what];
       if (rank.went_on && went_on_[host] && *went_on_[host] != *rank.went_on) blame("a side goes on in two parts");
       if (rank.went_on) went_on_[host] = rank.went_on;
       if (is_sure && side == 1 && rank.went_on != plan_.ranks_at(host)) blame("not all of the majority go on");
@@ -239,7 +239,7 @@ TEST(NetworkFaults, AMomentWhileTheHubLeavesIsNotMissed) {
     plan.job.is_without_zero = true;
     plan.job.then.assign(4, "shrink");
     plan.job.blows.front().rank = 2;
-    plan.cut = seed % 2 == 0 ? Cut::lost : Cut::down;
+    plan.cut = seed % 2 == 0 ? NetworkCut::lost : NetworkCut::down;
     plan.at = std::chrono::milliseconds(20 * seed);
     plan.lasts = 3 * kSilence / 10;
     NetworkCourse(plan, hosts, tally).run();
@@ -263,7 +263,7 @@ TEST(NetworkFaults, AllButASecondOfTheHeartbeatTimeoutIsNotMissed) {
   plan.job.is_without_zero = false;
   plan.job.then.assign(4, "stay");
   plan.job.blows.front().rank = 3;
-  plan.cut = Cut::lost;
+  plan.cut = NetworkCut::lost;
   plan.lasts = 3600ms;
   NetworkCourse(plan, hosts, tally, 3900ms).run();
   EXPECT_EQ(tally.courses["short, nothing happened"], 1) << "the network was away for too long";

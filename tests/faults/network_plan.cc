@@ -9,18 +9,19 @@ namespace tutti::internal {
 using std::chrono::milliseconds;
 
 NetworkPlan NetworkPlan::draw(unsigned seed) {
-  Dice dice(seed + 1'000'000);
-  NetworkPlan plan{.job = {.seed = seed,
-                           .wire = "hosts",
-                           .ranks = 2 + dice.below(7),
-                           .hosts = {},
-                           .is_without_zero = false,
-                           .blows = {},
-                           .then = {}},
-                   .cut = dice.one_of<Cut>({Cut::down, Cut::lost, Cut::lost, Cut::one_way}),
-                   .host = dice.below(2),
-                   .at = milliseconds(1 + dice.below(150)),
-                   .lasts = {}};
+  FaultDice dice(seed + 1'000'000);
+  NetworkPlan plan{
+      .job = {.seed = seed,
+              .wire = "hosts",
+              .ranks = 2 + dice.below(7),
+              .hosts = {},
+              .is_without_zero = false,
+              .blows = {},
+              .then = {}},
+      .cut = dice.one_of<NetworkCut>({NetworkCut::down, NetworkCut::lost, NetworkCut::lost, NetworkCut::one_way}),
+      .host = dice.below(2),
+      .at = milliseconds(1 + dice.below(150)),
+      .lasts = {}};
   FaultPlan& job = plan.job;
   job.is_without_zero = job.ranks > 2 && dice.percent(20);
   for (int rank = 0; rank < job.ranks; ++rank) job.hosts.push_back(rank == 0 ? 0 : dice.below(2));
@@ -63,9 +64,9 @@ std::string NetworkPlan::text() const {
   for (const int host : job.hosts) text += std::to_string(host);
   if (job.is_without_zero) text += ", rank 0 leaves";
   text += "; " + std::to_string(at.count()) + " ms: ";
-  if (cut == Cut::down) text += "the interface of host " + std::to_string(host) + " is down";
-  if (cut == Cut::lost) text += "all between the hosts is lost";
-  if (cut == Cut::one_way) text += "what host " + std::to_string(host) + " sends is lost";
+  if (cut == NetworkCut::down) text += "the interface of host " + std::to_string(host) + " is down";
+  if (cut == NetworkCut::lost) text += "all between the hosts is lost";
+  if (cut == NetworkCut::one_way) text += "what host " + std::to_string(host) + " sends is lost";
   return text + (lasts.count() == 0 ? ", for good" : " for " + std::to_string(lasts.count()) + " ms");
 }
 

@@ -5,7 +5,7 @@
 
 namespace tutti::internal {
 
-enum class Cut {
+enum class NetworkCut {
   down,     // the interface of `host` is
   lost,     // what either host sends is
   one_way,  // what `host` sends is
@@ -13,7 +13,7 @@ enum class Cut {
 
 struct NetworkPlan {
   FaultPlan job;  // its blow is dealt to a rank that is there when the network has not been missed
-  Cut cut;
+  NetworkCut cut;
   int host;
   std::chrono::milliseconds at, lasts;  // 0: for good
 

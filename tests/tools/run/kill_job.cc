@@ -111,9 +111,11 @@ std::string Contents::text() const {
 KillJob::KillJob(const KillPlan& plan) : plan_(plan) {
   open_outlet(plan.outlet);
   started_ = Clock::now();
-  // A session of its own, and so a process group.
-  launcher_ =
-      start("exec env TUTTI_TRANSPORT=" + plan.wire + " setsid " + plan.command(KILLED_RANK) + " </dev/null >&9 2>&9");
+  // Each in a session of its own, and so a process group. Nodes that have not met yet wait for each other until then.
+  const std::string variables = "TUTTI_JOIN_TIMEOUT=4 TUTTI_SECRET=none TUTTI_TRANSPORT=" + plan.wire;
+  for (int node = 0; node < plan.nodes; ++node)
+    nodes_.push_back({.launcher = start("exec env " + variables + " setsid " + plan.command(KILLED_RANK, node) +
+                                        " </dev/null >&9 2>&9")});
   ::close(9);
 }
 
@@ -155,45 +157,42 @@ void KillJob::strike() {
 // None of these numbers can be another process's meanwhile: whoever has ended is a zombie until reap(), except for the
 // ranks and a guardian whose parent lives, and these are looked up just before.
 void KillJob::strike(const KillPlan::Blow& blow) {
-  const pid_t guardian = blow.victim == Victim::launcher || blow.victim == Victim::group ? 0 : find_guardian();
-  switch (blow.victim) {
-    case Victim::launcher: ::kill(launcher_, blow.signal); break;
-    case Victim::launcher_and_guardian:
-      ::kill(launcher_, blow.signal);
-      if (guardian > 0) ::kill(guardian, blow.signal);
-      break;
-    case Victim::guardian:
-      if (guardian > 0) ::kill(guardian, blow.signal);
-      break;
-    case Victim::group:
-      while (::kill(-launcher_, blow.signal) != 0 && ::getpgid(launcher_) != launcher_)
-        std::this_thread::sleep_for(100us);
-      break;
-    case Victim::rank:
-      const auto ranks = guardian > 0 ? children_of(guardian) : std::vector<pid_t>();
-      if (!ranks.empty()) ::kill(ranks[static_cast<std::size_t>(blow.rank) % ranks.size()], blow.signal);
-  }
+  Node& node = nodes_[static_cast<std::size_t>(blow.rank) % nodes_.size()];
+  const bool is_of_guardian = blow.victim != Victim::launcher && blow.victim != Victim::group;
+  const pid_t guardian = is_of_guardian ? find_guardian(node) : 0;
+  if (blow.victim == Victim::launcher || blow.victim == Victim::launcher_and_guardian)
+    ::kill(node.launcher, blow.signal);
+  if (blow.victim == Victim::group)
+    while (::kill(-node.launcher, blow.signal) != 0 && ::getpgid(node.launcher) != node.launcher)
+      std::this_thread::sleep_for(100us);
+  if (guardian == 0) return;
+  if (blow.victim != Victim::rank) ::kill(guardian, blow.signal);
+  const auto ranks = children_of(guardian);
+  if (blow.victim == Victim::rank && !ranks.empty())
+    ::kill(ranks[static_cast<std::size_t>(blow.rank) % ranks.size()], blow.signal);
 }
 
 // It is waited for, as long as the launcher lives. 0: there is none.
-pid_t KillJob::find_guardian() {
-  while (guardian_ == 0) {
-    const auto children = children_of(launcher_);
-    if (!children.empty()) guardian_ = children.front();
+pid_t KillJob::find_guardian(Node& node) {
+  while (node.guardian == 0) {
+    const auto children = children_of(node.launcher);
+    if (!children.empty()) node.guardian = children.front();
     siginfo_t about{};
-    if (::waitid(P_PID, static_cast<id_t>(launcher_), &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0)
+    if (::waitid(P_PID, static_cast<id_t>(node.launcher), &about, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        about.si_pid != 0)
       break;
   }
-  const auto of_launcher = children_of(launcher_), adopted = children_of(::getpid());
-  const bool is_there = std::ranges::count(of_launcher, guardian_) + std::ranges::count(adopted, guardian_) > 0;
-  return is_there ? guardian_ : 0;
+  const auto of_launcher = children_of(node.launcher), adopted = children_of(::getpid());
+  const bool is_there = std::ranges::count(of_launcher, node.guardian) + std::ranges::count(adopted, node.guardian) > 0;
+  return is_there ? node.guardian : 0;
 }
 
 void KillJob::reap() {
   while (true) {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, WNOHANG);
-    if (ended == launcher_) status_ = status;
+    for (Node& node : nodes_)
+      if (ended == node.launcher) node.status = status;
     has_children_ = ended >= 0;
     if (ended <= 0) return;
   }
@@ -206,8 +205,9 @@ enclosure::Contents KillJob::await_end(std::chrono::milliseconds limit, bool but
     ended_ = Clock::now();
     const bool only_children =
         std::ranges::all_of(contents.processes, [](const std::string& name) { return name == "child_of_rank"; });
-    const bool is_over = has_children_ ? but_children && status_ != -1 && only_children && !contents.processes.empty()
-                                       : contents.empty();
+    const bool have_ended = std::ranges::none_of(nodes_, [](const Node& node) { return node.status == -1; });
+    const bool is_over =
+        has_children_ ? but_children && have_ended && only_children && !contents.processes.empty() : contents.empty();
     if (is_over || ended_ > struck_ + limit) return contents;
     std::this_thread::sleep_for(10ms);
   }

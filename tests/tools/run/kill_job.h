@@ -48,22 +48,26 @@ class KillJob {
   const enclosure::Contents& seen() const { return seen_; }
   bool is_output_full() const { return is_output_full_; }
   Clock::duration took() const { return ended_ - struck_; }  // from the last blow until await_end() had seen the end
-  int status() const { return status_; }                     // of the launcher, as waitpid() says; -1: it lives
+  // Of that node's launcher, as waitpid() says; -1: it lives.
+  int status(int node) const { return nodes_[static_cast<std::size_t>(node)].status; }
 
  private:
+  struct Node {
+    pid_t launcher = 0, guardian = 0;  // 0: it has not been seen yet
+    int status = -1;                   // of the launcher
+  };
   void open_outlet(Outlet outlet);
   void strike(const KillPlan::Blow& blow);
-  pid_t find_guardian();
+  static pid_t find_guardian(Node& node);
   void reap();
 
   const KillPlan& plan_;
   int reader_ = -1;  // of the job's output, which nobody reads; a file, if that is what it is
-  pid_t launcher_ = 0, guardian_ = 0;
+  std::vector<Node> nodes_;
   Clock::time_point started_, struck_, ended_;
   enclosure::Contents seen_;
   bool is_output_full_ = false;
   bool has_children_ = true;
-  int status_ = -1;
 };
 
 }  // namespace tutti::internal::tools

@@ -15,12 +15,13 @@ enum class Victim { launcher, guardian, launcher_and_guardian, group, rank };
 struct KillPlan {
   struct Blow {
     Victim victim;
-    int rank;  // only of Victim::rank
+    int rank;  // of Victim::rank; else the node whose it is
     int signal;
     std::chrono::milliseconds at;  // since the launcher was started
   };
   unsigned seed;
-  int ranks;
+  int ranks;  // of each node
+  int nodes;  // launchers, all on this host
   std::string wire;
   bool tags;
   int restarts;
@@ -32,7 +33,7 @@ struct KillPlan {
   static KillPlan draw(unsigned seed);
   // Nobody is left who knows the forked children of ranks: launcher and guardian were killed at nearly the same time.
   bool is_beyond_promise() const;
-  std::string command(const std::string& program) const;
+  std::string command(const std::string& program, int node) const;
   std::string text() const;
 };
 
