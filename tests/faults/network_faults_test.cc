@@ -130,6 +130,7 @@ class NetworkCourse {
       return blame("a rank does not hear whether it goes on");
     tally_.decided.push_back(seconds(Clock::now() - last_heard_));
     for (const int host : {0, 1}) see_who_goes_on(host);
+    if (plan_.is_long() && !went_on_[0] && !went_on_[1]) std::printf("nobody goes on: %s\n", plan_.text().c_str());
     if (went_on_[0] && went_on_[1] && *went_on_[0] != *went_on_[1]) blame("both sides go on");
   }
 
