@@ -57,6 +57,11 @@ std::vector<pid_t> processes_of_this_network() {
   return found;
 }
 
+bool has_become_zombie(pid_t child) {
+  siginfo_t about{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid != 0;
+}
+
 bool lies_in_tmp(const std::string& path) { return path.starts_with("/tmp/"); }
 
 }  // namespace
@@ -163,7 +168,7 @@ void KillJob::strike(const KillPlan::Blow& blow) {
   if (blow.victim == Victim::launcher || blow.victim == Victim::launcher_and_guardian)
     ::kill(node.launcher, blow.signal);
   if (blow.victim == Victim::group)
-    while (::kill(-node.launcher, blow.signal) != 0 && ::getpgid(node.launcher) != node.launcher)
+    while (::kill(-node.launcher, blow.signal) != 0 && !has_become_zombie(node.launcher))
       std::this_thread::sleep_for(100us);
   if (guardian == 0) return;
   if (blow.victim != Victim::rank) ::kill(guardian, blow.signal);
@@ -177,10 +182,7 @@ pid_t KillJob::find_guardian(Node& node) {
   while (node.guardian == 0) {
     const auto children = children_of(node.launcher);
     if (!children.empty()) node.guardian = children.front();
-    siginfo_t about{};
-    if (::waitid(P_PID, static_cast<id_t>(node.launcher), &about, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        about.si_pid != 0)
-      break;
+    if (has_become_zombie(node.launcher)) break;
   }
   const auto of_launcher = children_of(node.launcher), adopted = children_of(::getpid());
   const bool is_there = std::ranges::count(of_launcher, node.guardian) + std::ranges::count(adopted, node.guardian) > 0;
