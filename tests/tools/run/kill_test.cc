@@ -95,7 +95,27 @@ TEST(KilledJob, LeavesNothingWhereverItIsStruck) {
     EXPECT_GT(jobs_that_had, 0) << "no job had begun when it was struck";
 }
 
-// What the test above looks for is found where it is.
+// Its ranks have ended by themselves, so it waits for who reads what they have written; until the job is ended.
+TEST(KilledJob, ANodeThatWaitsForItsReaderEndsWithTheOtherOne) {
+  if (!enclosure::enter()) GTEST_SKIP() << "no namespaces";
+  for (const Victim victim : {Victim::launcher, Victim::guardian}) {
+    const KillPlan plan{.seed = 0,
+                        .ranks = 1,
+                        .nodes = 2,
+                        .wire = "shm",
+                        .tags = true,
+                        .restarts = 1,
+                        .runs = 100ms,
+                        .children = "--",
+                        .outlet = Outlet::unread_pipe,
+                        .blows = {{victim, 1, SIGKILL, 1500ms}}};
+    KillTally tally;
+    run_and_kill(plan, tally);
+    EXPECT_EQ(tally.ended_before, 0);
+  }
+}
+
+// What these tests look for is found where it is.
 TEST(KilledJob, WhatALivingJobHasIsSeen) {
   if (!enclosure::enter()) GTEST_SKIP() << "no namespaces";
   EXPECT_TRUE(enclosure::look().empty()) << enclosure::look().text();

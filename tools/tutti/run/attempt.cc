@@ -101,16 +101,23 @@ void Attempt::hear_nodes() {
     if (!order) return;
     switch (order->kind) {
       case NodeMessage::Kind::start: start_all(order->attempt); break;
-      case NodeMessage::Kind::end:
-        if (stage_ != Stage::running || order->attempt != number_) break;
-        output_.say(order->words + "; stopping the ranks");
-        status_ = 1;
-        stop_within(kGrace);
-        break;
+      case NodeMessage::Kind::end: end_ranks(*order); break;
       case NodeMessage::Kind::over: job_is_over(*order); break;
       default: output_.say(order->words);
     }
   }
+}
+
+void Attempt::end_ranks(const NodeMessage& order) {
+  if (order.attempt != number_) return;
+  if (stage_ == Stage::running) {
+    output_.say(order.words + "; stopping the ranks");
+    status_ = 1;
+    stop_within(kGrace);
+  }
+  if (order.status == 0) return;
+  killed_ = true;  // nobody waits for who reads their output
+  move_on();
 }
 
 // While ranks still run it is because node 0 is out of reach.
