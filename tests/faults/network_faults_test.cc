@@ -32,7 +32,7 @@ constexpr auto kGoesOnWithin = 3 * kSilence / 2;
 struct NetworkTally {
   std::vector<double> of_side[2];  // until all of it know: the majority last
   std::vector<double> thrown, decided;
-  std::map<std::string, int> stories[2], courses, goes_on[2], one_way[2];
+  std::map<std::string, int> stories[2], courses, goes_on[2];
 
   void print() const {
     std::printf("courses: %s\n", counts(courses).c_str());
@@ -41,8 +41,6 @@ struct NetworkTally {
       std::printf("%s, until all know: %s\n", name, spread(of_side[side]).c_str());
       std::printf("%s heard: %s; then: %s\n", name, counts(stories[side]).c_str(), counts(goes_on[side]).c_str());
     }
-    std::printf("of these, if the network was cut one way: majority %s, minority %s\n", counts(one_way[1]).c_str(),
-                counts(one_way[0]).c_str());
     std::printf("from there until all calls have thrown: %s\n", spread(thrown).c_str());
     std::printf("from there until all know whether they go on: %s\n", spread(decided).c_str());
   }
@@ -154,21 +152,17 @@ class NetworkCourse {
     if (!plan_.is_long()) return;
     tally_.of_side[side].push_back(seconds(heard - cut_));
     if (heard - cut_ > kCutIsHeardWithin) blame("heard after " + std::to_string(seconds(heard - cut_)) + " s");
-    if (plan_.cut != NetworkCut::one_way && side == 1 && (first == nullptr || first->code != "peer_lost"))
-      blame("not what a majority should hear");
-    if (plan_.cut != NetworkCut::one_way && side == 0 && first != nullptr && first->code != "partitioned")
-      blame("not what a minority should hear");
+    if (side == 1 && (first == nullptr || first->code != "peer_lost")) blame("not what a majority should hear");
+    if (side == 0 && first != nullptr && first->code != "partitioned") blame("not what a minority should hear");
   }
 
   void see_who_goes_on(int host) {
     const int side = plan_.goes_on_at(host) ? 1 : 0;
-    const bool is_sure = plan_.is_long() && plan_.cut != NetworkCut::one_way;
+    const bool is_sure = plan_.is_long();
     for (int number = 0; number < plan_.job.ranks; ++number) {
       if (!is_of(number, host)) continue;
       const auto& rank = job_.rank(number);
-      const std::string what = rank.went_on ? "went on" : rank.refused->substr(0, rank.refused->find(' '));
-      ++tally_.goes_on[side][what];
-      if (plan_.cut == NetworkCut::one_way) ++tally_.one_way[side][what];
+      ++tally_.goes_on[side][rank.went_on ? "went on" : rank.refused->substr(0, rank.refused->find(' '))];
       if (rank.went_on && went_on_[host] && *went_on_[host] != *rank.went_on) blame("a side goes on in two parts");
       if (rank.went_on) went_on_[host] = rank.went_on;
       if (is_sure && side == 1 && rank.went_on != plan_.ranks_at(host)) blame("not all of the majority go on");
