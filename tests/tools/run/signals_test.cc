@@ -29,6 +29,7 @@ TEST(RunSignals, SignalsThatAreIgnoredFromTheStartDoNotEndAJob) {
   EXPECT_EQ(run.err, "");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which would have to be loaded first
 TEST(RunSignals, AJobEndsThoughARankDoesNotBegin) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     const std::string sleep = unique_sleep();
@@ -40,6 +41,7 @@ TEST(RunSignals, AJobEndsThoughARankDoesNotBegin) {
     wait_for(launcher);
   }
 }
+#endif
 
 TEST(RunSignals, AJobEndsThoughEndsOfChildrenWereIgnored) {
   EXPECT_EQ(shell("timeout -s KILL 20 env --ignore-signal=CHLD $TUTTI run -n 2 true").status, 0);
