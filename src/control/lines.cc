@@ -155,8 +155,10 @@ void Lines::connect_to(int rank) {
   int error = 0;
   Socket socket = start_connecting(*place, error);
   if (error == EAGAIN || is_out_of_descriptors(error)) return connect_again(rank);  // a local queue is full
-  if (error != 0 && error != EINPROGRESS)
+  if (error != 0 && error != EINPROGRESS) {
+    if (error != ECONNREFUSED && is_patient_with(rank)) return connect_again(rank);
     return not_reached(rank, system_words(error), error == ECONNREFUSED ? Evidence::closing : Evidence::silence);
+  }
   if (place->is_local() && !is_same_user(socket.fd()))
     return not_reached(rank, "another user's process answers for it", Evidence::closing);
   const auto made = std::make_shared<Link>(
@@ -172,13 +174,21 @@ void Lines::connect_to(int rank) {
   made->on_closed = [this, rank, raw = made.get()](const std::string& why) {
     // If too many call a rank, it drops callers that have not yet proven that they are ranks.
     const auto failure = raw->handshake().failure();
-    const bool may_be_busy = raw->has_connected() && !raw->has_timed_out() &&
+    const bool may_be_busy = raw->has_connected() && !raw->is_unanswered() &&
                              (failure == Handshake::Failure::none || failure == Handshake::Failure::no_room);
     if (may_be_busy && Clock::now() - peer(rank).called < answers_within_) return connect_again(rank);
-    not_reached(rank, why, raw->has_timed_out() ? Evidence::silence : Evidence::closing);
+    if (raw->is_unanswered() && is_patient_with(rank)) return connect_again(rank);
+    not_reached(rank, why, raw->is_unanswered() ? Evidence::silence : Evidence::closing);
   };
   // Where nobody takes the connection its host is away. A process that does not answer may be slow.
   made->start(error == EINPROGRESS, answers_within_ / 5, answers_within_);
+}
+
+// The network may be away for a moment. The hub has half the heartbeat timeout for a rank that does not come, and so
+// has a rank for a hub that it is sure of. With the next ones after a hub that is lost it is quick.
+bool Lines::is_patient_with(int rank) const {
+  const bool is_sure = seat_.is_hub() || seat_.log().next_present(-1) == rank;
+  return is_sure && Clock::now() - peers_[static_cast<std::size_t>(rank)].called < answers_within_ / 2;
 }
 
 void Lines::connect_again(int rank) {

@@ -39,6 +39,7 @@ class Lines {
   void act();
   void carry(int rank, const std::shared_ptr<Link>& link, bool by_higher);
   void connect_to(int rank);
+  bool is_patient_with(int rank) const;
   void connect_again(int rank);
   void not_reached(int rank, const std::string& why, Evidence evidence);
   void call();

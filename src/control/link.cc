@@ -22,8 +22,10 @@ void Link::start(bool still_connecting, Clock::duration connect_limit, Clock::du
   descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
                          [self = shared_from_this(), answer_limit](error_code ec) {
                            if (ec || !self->is_open()) return;
-                           if (const int error = error_of(self->fd_))
+                           if (const int error = error_of(self->fd_)) {
+                             self->unanswered_ = error != ECONNREFUSED;  // there is no way to its host, say
                              return self->end(std::generic_category().message(error));
+                           }
                            self->connected_ = true;
                            self->give_up_after(answer_limit);
                            self->shake({});
@@ -36,7 +38,7 @@ void Link::give_up_after(Clock::duration limit) {
     // It may have been given more time after it ran out, before this was called.
     const bool over = !ec && self->deadline_.expiry() <= Clock::now();
     if (!over || self->is_authenticated()) return;
-    self->timed_out_ = true;
+    self->unanswered_ = true;
     self->end("it did not answer in time");
   });
 }

@@ -46,7 +46,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   const Handshake& handshake() const { return handshake_; }
   bool is_open() const { return descriptor_.is_open(); }
-  bool has_timed_out() const { return timed_out_; }
+  // Who was called has said nothing in time, nor refused: its host may be out of reach.
+  bool is_unanswered() const { return unanswered_; }
   bool has_connected() const { return connected_; }
   bool is_authenticated() const { return handshake_.done(); }
   Endpoint own_end() const { return internal::own_end(fd_); }
@@ -68,7 +69,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Handshake handshake_;
   FrameReader frames_{0};
   std::vector<std::byte> out_;
-  bool timed_out_ = false;
+  bool unanswered_ = false;
   bool connected_ = false;
   bool carrying_ = false;
   bool has_message_ = false;

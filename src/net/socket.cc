@@ -18,10 +18,18 @@ Socket open_socket(const Endpoint& endpoint) {
   return Socket(above_standard(::socket(endpoint.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
 }
 
-// Small messages go out at once.
-void set_no_delay(const Socket& socket, const Endpoint& endpoint) {
+constexpr int kTcpRtoMaxMs = 44;  // TCP_RTO_MAX_MS, since Linux 6.15
+constexpr int kAgainAfterMs = 1000;
+constexpr int kNeverMs = 24 * 3600 * 1000;
+
+// Small messages go out at once. What a network has lost is sent again every second at least, not after twice the time
+// that it was away. That goes on without end: who is lost is decided by heartbeats, not by TCP.
+void set_pace(const Socket& socket, const Endpoint& endpoint) {
+  if (endpoint.is_local()) return;
   const int on = 1;
-  if (!endpoint.is_local()) ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (::setsockopt(socket.fd(), IPPROTO_TCP, kTcpRtoMaxMs, &kAgainAfterMs, sizeof kAgainAfterMs) == 0)
+    ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kNeverMs, sizeof kNeverMs);
 }
 
 Socket try_listening(const Endpoint& endpoint, int& error) {
@@ -77,7 +85,7 @@ Socket listen_in(const Endpoint& address, std::uint16_t first, std::uint16_t las
 
 Socket start_connecting(const Endpoint& endpoint, int& error) {
   Socket socket = open_socket(endpoint);
-  if (socket) set_no_delay(socket, endpoint);
+  if (socket) set_pace(socket, endpoint);
   error = socket && ::connect(socket.fd(), endpoint.data(), endpoint.bytes()) == 0 ? 0 : errno;
   return socket;
 }
@@ -85,7 +93,7 @@ Socket start_connecting(const Endpoint& endpoint, int& error) {
 Socket accept_from(int listener, int& error) {
   Socket socket(above_standard(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   error = socket ? 0 : errno;
-  if (socket) set_no_delay(socket, own_end(socket.fd()));
+  if (socket) set_pace(socket, own_end(socket.fd()));
   return socket;
 }
 

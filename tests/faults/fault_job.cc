@@ -27,6 +27,8 @@ void run_in(int space, const std::string& command) {
   if (::waitpid(process, &status, 0) != process || status != 0) throw std::runtime_error("failed: " + command);
 }
 
+std::string address_of(int host) { return "10.78.0." + std::to_string(host + 1); }
+
 }  // namespace
 
 // --- two hosts
@@ -61,8 +63,8 @@ TwoHosts::TwoHosts() {
   run_in(spaces_[0],
          "ip link add veth0 type veth peer name veth0 netns " + std::to_string(keepers_[1]) + " 2>/dev/null");
   for (int host = 0; host < 2; ++host)
-    run_in(spaces_[host], "ip link set lo up && ip address add 10.78.0." + std::to_string(host + 1) +
-                              "/24 dev veth0 && ip link set veth0 up");
+    run_in(spaces_[host],
+           "ip link set lo up && ip address add " + address_of(host) + "/24 dev veth0 && ip link set veth0 up");
 }
 
 TwoHosts::~TwoHosts() {
@@ -72,6 +74,20 @@ TwoHosts::~TwoHosts() {
     ::kill(keepers_[host], SIGKILL);
     ::waitpid(keepers_[host], nullptr, 0);
   }
+}
+
+void TwoHosts::take_down(int host) const { run_in(spaces_[host], "ip link set veth0 down"); }
+
+// To an address that no interface has.
+void TwoHosts::silence(int host) const {
+  run_in(spaces_[host],
+         "ip neighbour replace " + address_of(1 - host) + " lladdr 02:00:00:00:00:01 nud permanent dev veth0");
+}
+
+void TwoHosts::restore() const {
+  for (int host = 0; host < 2; ++host)
+    run_in(spaces_[host],
+           "ip link set veth0 up; ip neighbour delete " + address_of(1 - host) + " dev veth0 2>/dev/null; true");
 }
 
 // --- the job
@@ -96,7 +112,8 @@ void FaultJob::start(int number, const FaultPlan& plan, const TwoHosts* hosts, i
                                std::to_string(plan.seed),
                                plan.is_without_zero ? "without_zero" : "whole",
                                forks ? "fork" : "alone",
-                               plan.then[index]};
+                               plan.then[index],
+                               std::to_string(plan.silence.count())};
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
@@ -191,6 +208,9 @@ void FaultJob::take(Rank& rank, const std::string& line) {
   if (kind == "ready") rank.is_ready = true;
   if (kind == "wrong") rank.wrong.push_back(line);
   if (kind == "heard") rank.heard = read_time();
+  if (kind == "calls") words >> rank.calls;
+  if (kind == "went_on") rank.went_on = line.substr(kind.size() + 1);
+  if (kind == "refused") rank.refused = line.substr(kind.size() + 1);
   if (kind != "error") return;
   Story story{.when = read_time(), .peer = -1};
   words >> story.code >> story.peer >> std::ws;

@@ -24,6 +24,9 @@ class TwoHosts {
   TwoHosts& operator=(const TwoHosts&) = delete;
 
   int space_of(int host) const { return spaces_[host]; }
+  void take_down(int host) const;  // its interface: nothing comes or goes
+  void silence(int host) const;    // what it sends is lost, and nobody tells it
+  void restore() const;
   static constexpr const char* kMeetAt = "10.78.0.1";
 
  private:
@@ -59,7 +62,10 @@ class FaultJob {
     std::optional<Clock::time_point> heard;
     std::optional<Story> story;
     std::vector<std::string> wrong;
-    std::optional<int> status;  // as waitpid() says
+    int calls = 0;                       // as it last said
+    std::optional<std::string> went_on;  // with these ranks
+    std::optional<std::string> refused;  // to go on: the code, and why
+    std::optional<int> status;           // as waitpid() says
   };
   const Rank& rank(int number) const { return ranks_[static_cast<std::size_t>(number)]; }
   bool all(const std::function<bool(const Rank&)>& is_so, const std::function<bool(int)>& of) const;

@@ -1,8 +1,9 @@
 #include "faults/fault_plan.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
+
+#include "faults/dice.h"
 
 namespace tutti::internal {
 namespace {
@@ -19,28 +20,7 @@ std::string name_of(Fault fault) {
   return "?";
 }
 
-class Dice {
- public:
-  explicit Dice(unsigned seed) : random_(seed) {}
-  int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
-  bool percent(int chance) { return below(100) < chance; }
-  template <class T>
-  T one_of(const std::vector<T>& list) {
-    return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
-  }
-  template <class T>
-  T take(std::vector<T>& list) {
-    const int index = below(static_cast<int>(list.size()));
-    const T taken = list[static_cast<std::size_t>(index)];
-    list.erase(list.begin() + index);
-    return taken;
-  }
-
- private:
-  std::mt19937 random_;
-};
-
-Fault draw_fault(Dice& dice) {
+Fault draw_fault(FaultDice& dice) {
   const int chance = dice.below(100);
   return chance < 50 ? Fault::kill : chance < 70 ? Fault::kill_forked : Fault::stop;
 }
@@ -48,7 +28,7 @@ Fault draw_fault(Dice& dice) {
 }  // namespace
 
 FaultPlan FaultPlan::draw(unsigned seed, const std::string& wire) {
-  Dice dice(seed);
+  FaultDice dice(seed);
   FaultPlan plan{.seed = seed, .wire = wire, .ranks = 3 + dice.below(6), .is_without_zero = dice.percent(20)};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     // Rank 0's host is host 0, where the ranks meet; rank 1 is on the other one half of the time.

@@ -7,7 +7,7 @@
 
 namespace tutti::internal {
 
-// TUTTI_HEARTBEAT_TIMEOUT of these jobs: fault_rank.cc sets it.
+// TUTTI_HEARTBEAT_TIMEOUT of these jobs, where nothing else is said.
 inline constexpr std::chrono::milliseconds kSilence{1000};
 
 enum class Fault {
@@ -29,7 +29,8 @@ struct FaultPlan {
   std::vector<int> hosts;         // by rank: 0 or 1
   bool is_without_zero;           // the communicator has all ranks but rank 0, which leaves the job
   std::vector<Blow> blows;        // in the order of time
-  std::vector<std::string> then;  // by rank, what it does when it has heard: stay, leave, exit
+  std::vector<std::string> then;  // by rank, what it does when it has heard: stay, leave, exit, shrink
+  std::chrono::milliseconds silence = kSilence;
 
   static FaultPlan draw(unsigned seed, const std::string& wire);
 

@@ -1,10 +1,15 @@
 // A rank of the random faults: makes random collectives, and checks every result, until one throws. Then it prints what
-// it has heard, and stays, leaves or exits, as it is told. What it prints, a line each:
+// it has heard, and stays, leaves, exits or shrinks, as
+// it is told. What it prints, a line each:
 //
 //     ready                          it has joined, and made its first calls
 //     heard NS                       failure() tells of an error; NS: of the steady clock, in nanoseconds
 //     error NS CODE PEER TEXT        a call has thrown; TEXT without who says it, and without the call
 //     wrong WHAT                     a wrong result
+//     calls N                        so many have been made; every tenth of a second
+//     went_on RANKS                  those of the smaller communicator, by their numbers in the job; it has worked
+//     again TEXT                     that has failed too
+//     refused CODE TEXT              why there is none
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -63,6 +68,7 @@ class Caller {
  public:
   Caller(tutti::Communicator& group, unsigned seed) : group_(group), random_(seed) {}
 
+  int calls() const { return calls_; }
   void call() {
     ++calls_;
     const auto kind = random_() % 4;
@@ -110,7 +116,7 @@ class Caller {
 
   tutti::Communicator& group_;
   std::mt19937 random_;
-  int calls_ = 0;
+  std::atomic<int> calls_{0};
 };
 
 // Keeps copies of this process's descriptors when it is killed.
@@ -123,13 +129,16 @@ void fork_a_child() {
 void make_calls(tutti::Communicator& group, unsigned seed, bool forks) {
   std::atomic<bool> is_over{false};
   std::optional<std::thread> listener;
+  Caller caller(group, seed);
   try {
-    Caller caller(group, seed);
     for (int i = 0; i < 4; ++i) caller.call();
     group.barrier();
     if (forks) fork_a_child();
     listener.emplace([&] {
-      while (!is_over && !group.failure()) std::this_thread::sleep_for(2ms);
+      for (int rounds = 1; !is_over && !group.failure(); ++rounds) {
+        std::this_thread::sleep_for(2ms);
+        if (rounds % 50 == 0) print("calls " + std::to_string(caller.calls()));
+      }
       if (group.failure()) print("heard " + now());
     });
     print("ready");
@@ -142,10 +151,32 @@ void make_calls(tutti::Communicator& group, unsigned seed, bool forks) {
   if (listener) listener->join();
 }
 
+// A rank that is lost later fails the smaller communicator, which is shrunk in turn.
+void go_on(tutti::Communicator& group, unsigned seed) {
+  std::optional<tutti::Communicator> smaller;
+  try {
+    smaller.emplace(group.shrink());
+  } catch (const tutti::Error& error) {
+    print(std::string("refused ") + tutti::to_string(error.code) + " " + error.what());
+    return wait_for_the_end();
+  }
+  try {
+    Caller caller(*smaller, seed);
+    for (int i = 0; i < 8; ++i) caller.call();
+    std::string ranks;
+    for (const int rank : smaller->job_ranks()) ranks.append(" ").append(std::to_string(rank));
+    print("went_on" + ranks);
+    wait_for_the_end();
+  } catch (const tutti::Error& error) {
+    print(std::string("again ") + error.what());
+    go_on(*smaller, seed + 1);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
-  if (count != 10) return 2;
+  if (count != 11) return 2;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   tutti::Settings settings;
   settings.rank = std::atoi(words[1]);
@@ -156,7 +187,7 @@ int main(int count, char** words) try {
   const auto seed = static_cast<unsigned>(std::strtoul(words[6], nullptr, 10));
   const std::string shape = words[7], child = words[8], then = words[9];
   settings.secret = "a secret of this test";
-  settings.heartbeat_timeout = 1s;
+  settings.heartbeat_timeout = std::chrono::milliseconds(std::atoi(words[10]));
   settings.timeout = 60s;
   std::optional<tutti::Communicator> group(tutti::Communicator::join(settings));
   if (shape == "without_zero") {
@@ -171,6 +202,7 @@ int main(int count, char** words) try {
   make_calls(*group, seed, child == "fork");
   if (then == "exit") ::_exit(0);
   if (then == "stay") wait_for_the_end();
+  if (then == "shrink") go_on(*group, seed + 1);
   group.reset();
   return 0;
 } catch (const tutti::Error& error) {

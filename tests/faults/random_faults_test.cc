@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 
 #include "brief.h"
 #include "faults/fault_job.h"
 #include "faults/fault_plan.h"
+#include "faults/tally.h"
 
 namespace tutti::internal {
 namespace {
@@ -30,31 +30,12 @@ constexpr auto kLate = 100ms;  // of a death; is only printed
 // so communicator.h says.
 constexpr auto kThrownWithin = 1s, kThrownWithinIfStopped = 11s;
 
-int number_from(const char* variable, int otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? std::atoi(text) : otherwise;
-}
-
 // Of many faults.
 struct Tally {
   std::vector<double> deaths, silences, with_pauses;  // seconds until the last survivor had heard
   std::vector<double> thrown;                         // and from there until its call had thrown
   std::map<std::string, int> stories, of_the_stopped;
 
-  static std::string spread(std::vector<double> seconds) {
-    if (seconds.empty()) return "none";
-    std::ranges::sort(seconds);
-    const auto at = [&](double part) { return seconds[static_cast<std::size_t>(part * (seconds.size() - 1.0))]; };
-    char text[200];
-    std::snprintf(text, sizeof text, "%zu: median %.3f s, 90 %% within %.3f s, 99 %% within %.3f s, the longest %.3f s",
-                  seconds.size(), at(0.5), at(0.9), at(0.99), at(1));
-    return text;
-  }
-  static std::string counts(const std::map<std::string, int>& list) {
-    std::string text;
-    for (const auto& [what, times] : list) text += (text.empty() ? "" : ", ") + std::to_string(times) + " " + what;
-    return text.empty() ? "none" : text;
-  }
   void print() const {
     const auto quick = std::ranges::count_if(deaths, [](double time) { return time < 0.1; });
     std::printf("deaths, until all know: %s; %zd within 0.1 s\n", spread(deaths).c_str(), quick);
@@ -64,8 +45,6 @@ struct Tally {
     std::printf("survivors heard: %s; stopped ranks: %s\n", counts(stories).c_str(), counts(of_the_stopped).c_str());
   }
 };
-
-double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 // One job, and what is done to it.
 class Course {

@@ -122,6 +122,18 @@ TEST(Course, TheUserEndsTheJobOnAnyNode) {
   }
 }
 
+// So that nobody waits any more for who reads their output.
+TEST(Course, TheOrderToEndRanksSaysWhetherTheJobEndsWithThem) {
+  const auto status_of_order = [](Course& course) { return course.take_outgoing().at(0).message.status; };
+  Course failing = begun(2, 1), lost = begun(2, 1), ended = begun(2, 1);
+  fail(failing, 1, 0, "rank 1 exited with status 5");
+  EXPECT_EQ(status_of_order(failing), 0);
+  lost.lost(1, "the connection was closed");
+  EXPECT_EQ(status_of_order(lost), 1);
+  ended.received(1, {Kind::stop, 0, 1, "Interrupt"});
+  EXPECT_EQ(status_of_order(ended), 1);
+}
+
 TEST(Course, ANodeThatIsLostEndsTheJob) {
   Course course = begun(3, 3);
   course.lost(2, "the connection was closed");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,8 +34,8 @@ class RunOutput : public testing::Test {
     if (ends_[0] >= 0) close(ends_[0]);
   }
 
-  void start_writing(const std::string& command) {
-    pid_ = start("exec >&" + std::to_string(ends_[1]) + " 2>/dev/null; exec " + command);
+  void start_writing(const std::string& command, const std::string& errors = "/dev/null") {
+    pid_ = start("exec >&" + std::to_string(ends_[1]) + " 2>" + errors + "; exec " + command);
     close(ends_[1]);
   }
 
@@ -86,6 +87,27 @@ TEST_F(RunOutput, AKilledLauncherTakesItsRanksAlongThoughNobodyReads) {
   ASSERT_TRUE(fills());
   kill(pid_, SIGKILL);
   EXPECT_EQ(wait_for_end_of(words), 128 + SIGKILL);
+}
+
+// Nor what the command itself has to say.
+TEST_F(RunOutput, ATerminatedJobEndsThoughItsErrorsAreNotReadEither) {
+  const std::string words = unique_sleep();
+  start_writing("$TUTTI run -n 2 --tag yes '" + words + "'", "&1");
+  ASSERT_TRUE(fills());
+  kill(pid_, SIGTERM);
+  EXPECT_EQ(wait_for_end_of(words), 1);
+}
+
+TEST_F(RunOutput, ALauncherThatLosesItsGuardianEndsThoughNobodyReads) {
+  const std::string words = unique_sleep();
+  start_writing("$TUTTI run -n 2 yes '" + words + "'", "&1");
+  ASSERT_TRUE(fills());
+  const std::string launcher = std::to_string(pid_);
+  std::ifstream children("/proc/" + launcher + "/task/" + launcher + "/children");
+  pid_t guardian = 0;
+  ASSERT_TRUE(children >> guardian);
+  kill(guardian, SIGKILL);
+  EXPECT_EQ(wait_for_end_of(words), 1);
 }
 
 TEST_F(RunOutput, AReaderWhoIsLateGetsAllOfIt) {

@@ -29,6 +29,20 @@ TEST(RunSignals, SignalsThatAreIgnoredFromTheStartDoNotEndAJob) {
   EXPECT_EQ(run.err, "");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which would have to be loaded first
+TEST(RunSignals, AJobEndsThoughARankDoesNotBegin) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const std::string sleep = unique_sleep();
+    const pid_t launcher = start("exec env LD_PRELOAD=" STOPPING_EXECV " $TUTTI run -n 1 " + sleep + " 2>/dev/null");
+    EXPECT_TRUE(reaches(sleep, 3));  // the launcher, its guardian, the rank
+    kill(launcher, signal);
+    EXPECT_TRUE(reaches(sleep, 0)) << "signal " << signal;
+    if (count_processes(sleep) > 0) kill(launcher, SIGKILL);
+    wait_for(launcher);
+  }
+}
+#endif
+
 TEST(RunSignals, AJobEndsThoughEndsOfChildrenWereIgnored) {
   EXPECT_EQ(shell("timeout -s KILL 20 env --ignore-signal=CHLD $TUTTI run -n 2 true").status, 0);
 }

@@ -101,16 +101,23 @@ void Attempt::hear_nodes() {
     if (!order) return;
     switch (order->kind) {
       case NodeMessage::Kind::start: start_all(order->attempt); break;
-      case NodeMessage::Kind::end:
-        if (stage_ != Stage::running || order->attempt != number_) break;
-        output_.say(order->words + "; stopping the ranks");
-        status_ = 1;
-        stop_within(kGrace);
-        break;
+      case NodeMessage::Kind::end: end_ranks(*order); break;
       case NodeMessage::Kind::over: job_is_over(*order); break;
       default: output_.say(order->words);
     }
   }
+}
+
+void Attempt::end_ranks(const NodeMessage& order) {
+  if (order.attempt != number_) return;
+  if (stage_ == Stage::running) {
+    output_.say(order.words + "; stopping the ranks");
+    status_ = 1;
+    stop_within(kGrace);
+  }
+  if (order.status == 0) return;
+  killed_ = true;  // nobody waits for who reads their output
+  move_on();
 }
 
 // While ranks still run it is because node 0 is out of reach.
@@ -228,13 +235,11 @@ void Attempt::await_reader() {
   if (output_.has_all_written()) return enter(Stage::over, Clock::duration::max());
   if (!interrupted_ && !killed_) return;
   const bool goes_on = output_.written() != read_ || deadline_ == Clock::time_point::max();
-  if (goes_on) {
-    read_ = output_.written();
-    enter(Stage::reading, kReaderGrace);
-  } else if (Clock::now() >= deadline_) {
-    output_.drop();
-    enter(Stage::reading, Clock::duration::max());
-  }
+  if (!goes_on && Clock::now() < deadline_) return;
+  if (!goes_on) output_.drop();
+  if (output_.has_all_written()) return enter(Stage::over, Clock::duration::max());
+  read_ = output_.written();
+  enter(Stage::reading, kReaderGrace);  // after drop(): for what that has said
 }
 
 }  // namespace tutti::internal::tools

@@ -28,6 +28,7 @@ class Attempt {
   void watch();
   void hear_launcher();
   void hear_nodes();
+  void end_ranks(const NodeMessage& order);
   void job_is_over(const NodeMessage& order);
   void hear_signals();
   void interrupt(int signal);
@@ -55,7 +56,7 @@ class Attempt {
   int status_ = 0;
   bool interrupted_ = false;
   bool reported_ = false;   // by a rank whose exit status may not show it
-  bool killed_ = false;     // ranks did not end by themselves
+  bool killed_ = false;     // ranks did not end by themselves, or the job is ended
   std::uint64_t read_ = 0;  // bytes of output that had been taken when `deadline_` was set
 };
 

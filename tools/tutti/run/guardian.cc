@@ -17,6 +17,7 @@
 #include "run/attempt.h"
 #include "run/descendants.h"
 #include "run/meet_nodes.h"
+#include "run/output_writer.h"
 #include "run/rank_output.h"
 #include "run/rank_reports.h"
 
@@ -51,8 +52,7 @@ int guard(const Job& job, const Plan& plan, int launcher, const sigset_t& awaite
   return attempt_all({job, plan, mask, launcher, signals_of(awaited), on_broken_pipe, output, reports, *nodes});
 } catch (const std::exception& error) {
   end_descendants();
-  const std::string line = fmt::format("{}: {}\n", job.name, in_words(error));
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  say_at_the_end(fmt::format("{}: {}\n", job.name, in_words(error)));
   return 1;
 }
 

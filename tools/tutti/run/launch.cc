@@ -20,6 +20,7 @@
 #include "net/network.h"
 #include "run/descendants.h"
 #include "run/guardian.h"
+#include "run/output_writer.h"
 #include "run/reserved_port.h"
 
 namespace tutti::internal::tools {
@@ -70,8 +71,9 @@ int accompany(const Job& job, pid_t guardian, int pipe, const sigset_t& awaited)
       if (waitpid(guardian, &status, WNOHANG) != guardian) continue;
       if (WIFEXITED(status)) return WEXITSTATUS(status);
       end_descendants();
-      say_on_stderr(fmt::format("{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n",
-                                job.name, WTERMSIG(status), strsignal(WTERMSIG(status))));
+      say_at_the_end(
+          fmt::format("{}: the guardian of the ranks was killed by signal {} ({}), so they were killed too\n", job.name,
+                      WTERMSIG(status), strsignal(WTERMSIG(status))));
       return 1;
     }
     if (signal < 0) continue;

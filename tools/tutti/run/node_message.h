@@ -23,7 +23,7 @@ struct NodeMessage {
     stop,     // the user ends the job. words: how
     // node 0 -> launcher
     start,  // the ranks of this attempt
-    end,    // the ranks of this attempt, for it has failed. words: where and how
+    end,    // the ranks of this attempt, for it has failed. words: where and how. status: not 0 if the job ends with it
     over,   // the job is. status: what the launcher is to exit with. words: for the user, or nothing
   };
   Kind kind = Kind::ping;

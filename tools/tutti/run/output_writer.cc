@@ -128,4 +128,13 @@ void OutputWriter::heed() {
   eventfd_read(state_->event, &count);
 }
 
+void say_at_the_end(std::string_view text) try {
+  OutputWriter writer(STDERR_FILENO);
+  writer.put(text);
+  pollfd written{writer.event(), POLLIN, 0};
+  poll(&written, 1, 2000);
+} catch (const std::system_error&) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
 }  // namespace tutti::internal::tools

@@ -40,4 +40,7 @@ class OutputWriter {
   std::shared_ptr<State> state_;
 };
 
+// Writes a last sentence to stderr, and waits two seconds at most for somebody to read it.
+void say_at_the_end(std::string_view text);
+
 }  // namespace tutti::internal::tools

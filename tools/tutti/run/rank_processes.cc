@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 namespace tutti::internal::tools {
@@ -34,11 +36,25 @@ int RankProcesses::start(int index, int attempt) {
   }
   pids_.push_back(pid);
   ++alive_;
-  const bool executed = read(report[0], &error, sizeof error) == 0;  // the end of the pipe is a successful exec
+  await_begin(report[0]);
+  const bool failed =
+      read(report[0], &error, sizeof error) == sizeof error;  // the end of the pipe is a successful exec
   close(report[0]);
-  if (executed) return 0;
+  if (!failed) return 0;
   guardian_.output.say(fmt::format("cannot execute {}: {}", guardian_.plan.program, strerror(error)));
   return 2;
+}
+
+// Not for ever, as the disk of the program may not answer: only until the job is to end.
+void RankProcesses::await_begin(int report) const {
+  fcntl(report, F_SETFL, O_NONBLOCK);
+  sigset_t pending;
+  do {
+    pollfd news[] = {{report, POLLIN, 0}, {guardian_.launcher, POLLIN, 0}};
+    if (poll(news, std::size(news), 100) > 0) return;
+    sigpending(&pending);
+    sigdelset(&pending, SIGCHLD);
+  } while (sigisemptyset(&pending) != 0);
 }
 
 void RankProcesses::become_rank(int index, int attempt, pid_t guardian, int out, int err, int report) const {

@@ -42,6 +42,7 @@ class RankProcesses {
   bool has_children() const { return has_children_; }  // ranks, or what they left behind, at the last take_ended()
 
  private:
+  void await_begin(int report) const;
   [[noreturn]] void become_rank(int index, int attempt, pid_t guardian, int out, int err, int report) const;
 
   const Guardian& guardian_;
