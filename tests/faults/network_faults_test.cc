@@ -227,8 +227,10 @@ TEST(NetworkFaults, AMomentWhileTheHubLeavesIsNotMissed) {
   if (!TwoHosts::can_be_made()) GTEST_SKIP() << "no network namespaces";
   const TwoHosts hosts;
   NetworkTally tally;
-  for (unsigned seed = 1; seed <= (kBrief ? 1 : 4); ++seed) {
+  constexpr std::chrono::milliseconds kPatience{3000};  // so that a machine that others use too does not make a moment longer
+  for (unsigned seed = 1; seed <= (kBrief ? 1 : 2); ++seed) {
     NetworkPlan plan = NetworkPlan::draw(seed);
+    plan.job.silence = kPatience;
     plan.job.ranks = 4;
     plan.job.hosts = seed % 2 == 0 ? std::vector{0, 0, 1, 1} : std::vector{0, 1, 0, 1};
     plan.job.is_without_zero = true;
@@ -236,8 +238,8 @@ TEST(NetworkFaults, AMomentWhileTheHubLeavesIsNotMissed) {
     plan.job.blows.front().rank = 2;
     plan.cut = seed % 2 == 0 ? NetworkCut::lost : NetworkCut::down;
     plan.at = std::chrono::milliseconds(20 * seed);
-    plan.lasts = 3 * kSilence / 10;
-    NetworkCourse(plan, hosts, tally).run();
+    plan.lasts = 3 * kPatience / 10;
+    NetworkCourse(plan, hosts, tally, 2 * kPatience / 5).run();
   }
   tally.print();
 }
