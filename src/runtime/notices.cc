@@ -15,10 +15,10 @@ void Notices::heard(const Notice& notice) {
         shrinkings_.heard(notice);
         partings_.end();
       }
-      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
-      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
+      // Behind them: a member that has not failed yet when it expects its parting hears of it by that.
+      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       break;
     case Notice::Kind::shrunk: shrinkings_.heard(notice); break;
     case Notice::Kind::answer:
