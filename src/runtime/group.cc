@@ -145,8 +145,13 @@ void Group::fail_at_exit() {
 
 void Group::leave(bool is_awaited) {
   for (const auto& [way, lane] : lanes_) lane->leave(is_awaited);
-  if (!has_parted_ && has_failed() && failure_->failure()->code == ErrorCode::mismatch) failure_->note_unheard();
-  if (size() == 1 || has_failed() || is_busy() || std::exchange(has_parted_, true)) return;
+  if (has_parted_) return;
+  const auto note_mismatch = [this] {
+    if (has_failed() && failure_->failure()->code == ErrorCode::mismatch) failure_->note_unheard();
+  };
+  note_mismatch();
+  if (size() == 1 || has_failed() || is_busy()) return;
+  has_parted_ = true;
   if (finds_unclaimed()) {
     failure_->note_unheard();
     return;
@@ -156,6 +161,7 @@ void Group::leave(bool is_awaited) {
   farewell.rows = ledger_.history()->last_rows(kRowsOfFarewell);
   farewell.goes_on = std::ranges::any_of(lanes_, [](const auto& lane) { return lane.second->is_busy(); });
   job_->notices().partings().expect(id_, members_, farewell.account, is_awaited);
+  note_mismatch();  // it may just have been heard
   job_->control().farewell(farewell);
 }
 

@@ -14,9 +14,10 @@ void Notices::heard(const Notice& notice) {
     case Notice::Kind::lost:
     case Notice::Kind::poisoned:
     case Notice::Kind::expelled:
-      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       bad_news_.push_back(notice);
       for (JobMember* member : members_) tell(*member, notice);
+      // Behind them: a member that has not failed yet when it expects its parting hears of it by that.
+      if (notice.kind == Notice::Kind::poisoned) partings_.failed(notice);
       if (notice.kind == Notice::Kind::expelled) {
         decisions_.heard(notice);
         partings_.end();

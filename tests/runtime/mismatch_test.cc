@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <optional>
-#include <random>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -106,6 +105,40 @@ TEST_P(Mismatch, IsFoundWhereRanksAreManyKindsOfCallsAhead) {
     }
     EXPECT_NE(reason_of(*thrown[0]).find("broadcast #1 "), std::string::npos) << thrown[0]->what();
   }
+}
+
+// Who leaves by its destructor cannot throw: it logs what others throw. The first to leave may believe that all went
+// well.
+TEST_P(Mismatch, IsLoggedWhereADestructorLeaves) {
+  constexpr int kRanks = 4;
+  std::size_t logged = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::mutex mutex;
+    std::vector<std::string> said;
+    const auto note = [&](std::string text) {
+      const std::lock_guard lock(mutex);
+      said.push_back(std::move(text));
+    };
+    Settings settings;
+    settings.transport = GetParam();
+    settings.log_sink = [&](const LogLine& line) {
+      if (line.text.starts_with("the ranks made different calls: ")) note(std::string(line.text));
+    };
+    const auto thrown = outcomes(kRanks, settings, [&](Communicator& world) {
+      Communicator part = world.split(0);
+      part.barrier();  // all have channels to all: a root need not wait
+      world.barrier();
+      std::int32_t value = 1;
+      part.broadcast(std::span(&value, 1), part.rank());
+    });
+    logged += said.size();
+    for (const auto& error : thrown)
+      if (error) note(reason_of(*error));
+    EXPECT_TRUE(said.size() == kRanks || said.size() == kRanks - 1) << said.size();
+    for (const std::string& text : said) EXPECT_EQ(text, said[0]);
+    EXPECT_NE(said[0].find(" broadcast #2 "), std::string::npos) << said[0];
+  }
+  EXPECT_GE(logged, 20u);
 }
 
 TEST_P(Mismatch, NamesBothCalls) {
