@@ -61,7 +61,7 @@ KillPlan KillPlan::draw(unsigned seed) {
     const int signal = victim == Victim::rank && draws.percent(25) ? SIGSTOP : draw_signal(draws);
     plan.blows.push_back({victim, draws.below(plan.ranks * plan.nodes), signal, std::min(at, plan.blows.front().at)});
   }
-  std::ranges::rotate(plan.blows, plan.blows.begin() + 1);
+  std::rotate(plan.blows.begin(), plan.blows.begin() + 1, plan.blows.end());
   std::ranges::stable_sort(plan.blows, {}, &Blow::at);
   return plan;
 }
