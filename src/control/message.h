@@ -102,8 +102,8 @@ std::vector<std::byte> encode(const ControlMessage& message);
 // Cuts a stream into messages. What is not well formed, or longer than the limit, breaks it for good.
 class FrameReader {
  public:
-  static constexpr std::size_t kFromMember = 64 << 10;
-  static constexpr std::size_t kFromHub = 64 << 20;  // a table of 65536 members fits
+  static constexpr std::size_t kFromMember = 512 << 10;  // a vote of 65536 ranks fits
+  static constexpr std::size_t kFromHub = 64 << 20;      // a table of 65536 members fits
 
   explicit FrameReader(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
   void feed(std::span<const std::byte> bytes);

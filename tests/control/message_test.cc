@@ -136,6 +136,14 @@ TEST(ControlMessage, ShortenedAndLengthenedFramesAreRefused) {
   EXPECT_TRUE(empty.broken());
 }
 
+TEST(ControlMessage, AVoteOfTheLargestJobFits) {
+  Vote vote;
+  vote.ranks.resize(65536);
+  FrameReader reader(FrameReader::kFromMember);
+  reader.feed(encode(vote));
+  EXPECT_TRUE(reader.next());
+}
+
 TEST(ControlMessage, DamagedBytesNeverDoWorseThanBreakTheStream) {
   std::mt19937 random(4);
   const auto messages = one_of_each();
