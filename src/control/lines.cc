@@ -67,6 +67,7 @@ void Lines::carry(int rank, const std::shared_ptr<Link>& made, bool by_higher) {
   }
   peer(rank).by_lower = !by_higher;
   peer(rank).link = made;
+  peer(rank).is_summoned = false;
   made->on_message = [this, rank](const ControlMessage& message) {
     seat_.received(rank, message, Clock::now());
     act();
@@ -138,8 +139,16 @@ void Lines::set_alarm() {
 // Makes the connections that the seat wants. Those that it wants no more stay: a rank that becomes the hub speaks
 // there.
 void Lines::call() {
-  for (int rank = 0; rank < ranks(); ++rank)
-    if (seat_.wants(rank) && !is_open(rank) && !peer(rank).is_called) connect_to(rank);
+  bool has_summoned = false;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (!seat_.wants(rank)) continue;
+    if (!is_open(rank) && !peer(rank).is_called) connect_to(rank);
+    // A member has called all ranks that may become the hub, and waits for one of the others.
+    if (!seat_.is_hub() || !is_open(rank) || std::exchange(peer(rank).is_summoned, true)) continue;
+    seat_.called(rank);
+    has_summoned = true;
+  }
+  if (has_summoned) act();
   if (seat_.is_over() || seat_.is_enlisted() || !is_open(seat_.hub())) return;
   seat_.connected(Clock::now());
   act();
@@ -169,6 +178,7 @@ void Lines::connect_to(int rank) {
     carry(rank, raw->shared_from_this(), rank < rank_);
     raw->carry_messages(rank < rank_ ? FrameReader::kFromHub : FrameReader::kFromMember);
     seat_.called(rank);
+    peer(rank).is_summoned = seat_.is_hub();
     act();
   };
   made->on_closed = [this, rank, raw = made.get()](const std::string& why) {

@@ -54,6 +54,7 @@ class Lines {
     bool by_lower = false;       // the lower rank of the two has made it
     bool is_called = false;      // a connection is being made to it
     Clock::time_point called;    // since when
+    bool is_summoned = false;    // by this hub, over the link
   };
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   int ranks() const { return static_cast<int>(peers_.size()); }

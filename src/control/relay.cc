@@ -151,9 +151,9 @@ void Relay::close_votes() {
 
 std::uint32_t Relay::known_to_all() const {
   std::uint32_t known = log_.size();
-  for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
+  for (int rank = 0; rank < log_.ranks(); ++rank) {
     const Member& one = members_[static_cast<std::size_t>(rank)];
-    if (!log_.is_gone(rank)) known = std::min(known, one.enlisted ? one.events : 0);
+    if (rank != rank_ && !log_.is_gone(rank)) known = std::min(known, one.enlisted ? one.events : 0);
   }
   return known;
 }

@@ -58,8 +58,9 @@ void Relay::tick(Clock::time_point now) {
   last_tick_ = now;
   const std::uint32_t known = known_to_all();
   log_.forget(known);
-  for (int rank = rank_ + 1; rank < log_.ranks(); ++rank) {
-    if (log_.is_gone(rank)) continue;
+  // Lower ones too: one that was doubted may have spoken once more, and have ended then.
+  for (int rank = 0; rank < log_.ranks(); ++rank) {
+    if (rank == rank_ || log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
     if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
     if (member(rank).enlisted) tell(rank, Ping{known});

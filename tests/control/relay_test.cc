@@ -258,5 +258,22 @@ TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {
   EXPECT_TRUE(told(other.relay, Kind::decided, 0).empty());
 }
 
+// So it is suspected no longer, and has to be watched as others are.
+TEST(Relay, ARankBeforeTheHubThatSpeaksOnceMoreIsNotWaitedForForEver) {
+  EventLog log(4);
+  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, false);
+  relay.lose(0, "it is silent", Evidence::silence, at(0));
+  relay.received(2, Enlistment{0}, at(1));
+  relay.received(0, Ping{}, at(2));
+  relay.received(3, Enlistment{0}, at(3));
+  for (int s = 1; s <= 9; ++s) {
+    relay.received(2, Ping{}, at(1000 * s));
+    relay.received(3, Ping{}, at(1000 * s));
+    relay.tick(at(1000 * s));
+  }
+  EXPECT_TRUE(log.is_lost(0));
+  EXPECT_FALSE(log.is_gone(2) || log.is_gone(3));
+}
+
 }  // namespace
 }  // namespace tutti::internal
