@@ -154,10 +154,10 @@ class Communicator {
 
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
-  /// Blocks for these calls, and for an answer from the process of rank 0. Not collective: it waits for no rank. Throws
-  /// the communicator's failure, if it has failed. Throws Error{mismatch} if a rank that left before had made other
-  /// calls. So if two ranks made different calls, and no call has shown it, the one that leaves later throws, and so do
-  /// all that have not left by then, in their next call or here.
+  /// Blocks for these calls, and for an answer from the process of the lowest rank that is there. Not collective: it
+  /// waits for no rank. Throws the communicator's failure, if it has failed. Throws Error{mismatch} if a rank that left
+  /// before had made other calls. So if two ranks made different calls, and no call has shown it, the one that leaves
+  /// later throws, and so do all that have not left by then, in their next call or here.
   TUTTI_API void finalize();
 
   TUTTI_API int rank() const;                    ///< the number of this rank here, [0, size())
@@ -347,7 +347,8 @@ class Communicator {
 
   /// Collective, and blocks. Ranks that pass the same non-negative color form a new communicator, ordered by (key, rank
   /// here). A rank that passes a negative color takes part, and gets a communicator of itself alone. The new
-  /// communicator begins with the timeout of this one (set_timeout()). Either all ranks return, or all throw the same.
+  /// communicator begins with the timeout of this one (set_timeout()). Either all ranks return, or all throw: what this
+  /// one has failed with, or Error{system} if a rank has no room for it; then this one stays usable.
   ///
   /// A rank has one channel for each communicator and peer that a call has talked to, and two more for each peer that
   /// it sends to and receives from. Over TCP a channel is a connection, and takes a descriptor. Over shared memory it

@@ -141,9 +141,9 @@ TUTTI_API tutti_result_t tutti_comm_shrink(tutti_comm_t comm, tutti_comm_t* part
 /// Leaves the communicator once its started calls are over. Afterwards it can only be destroyed; every other call on it
 /// gets TUTTI_INVALID_USAGE.
 ///
-/// Blocks for these calls, and for an answer from the process of rank 0. Not collective: it waits for no rank. Gives
-/// the communicator's failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left before had made other
-/// calls.
+/// Blocks for these calls, and for an answer from the process of the lowest rank that is there. Not collective: it
+/// waits for no rank. Gives the communicator's failure, if it has failed, and TUTTI_ERROR_MISMATCH if a rank that left
+/// before had made other calls.
 TUTTI_API tutti_result_t tutti_comm_finalize(tutti_comm_t comm);
 
 /// Frees the communicator. If it was not finalized, this rank leaves it now, and a mismatch is only logged. Blocks

@@ -1,7 +1,7 @@
 // The control plane of a job: joining, finding each other, and hearing of each other's end. One thread a rank (Asio),
 // asleep except when something happens; it never touches user data.
 //
-// Shape: rank 0 is the hub of joining. Afterwards the lowest rank that is there is the hub, to which every other rank
+// Shape: rank 0 serves those that join. Afterwards the lowest rank that is there is the hub, to which every other rank
 // keeps one control connection. Protocols are sans-I/O state machines (join.h, seat.h, relay.h, handshake.h); sockets,
 // timers and the thread stand around them.
 #pragma once
@@ -37,6 +37,22 @@ struct Member {
   bool sees_gpus = false;       // a driver for GPUs is installed there
 };
 
+// What a rank says where all ranks of a communicator have to end in the same way. The answer is a Notice{decided}, an
+// event: all hear the same, or none hears one. At a time there is one vote on a communicator.
+struct Vote {
+  enum class On : std::uint8_t {
+    going_on,  // without the ranks that are lost. Decided once all that are left have voted: these are the ranks. None:
+               // the ranks that are left are no majority
+    making,    // something together. Decided once all have voted: the ranks that have made it. Never, if one of them is
+               // gone before, or the communicator has failed: that is what all hear then
+  };
+  std::uint64_t communicator = 0;
+  std::vector<std::int32_t> ranks = {};  // of the job: all of the communicator, in its order
+  On on = On::going_on;
+  bool has_made = false;    // making: whether this rank has
+  std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
+};
+
 // A notice from the control plane. Delivered on the control thread.
 struct Notice {
   enum class Kind : std::uint8_t {
@@ -58,9 +74,10 @@ struct Notice {
   int peer = -1;  // of the job (world rank)
   std::uint64_t communicator = 0;
   ErrorCode code = ErrorCode::aborted;
-  std::string message;       // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
-  std::uint32_t serial = 0;  // of an event: its number, from 1
-  int about = -1;            // poisoned: the culprit, a rank of the job
+  std::string message;               // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
+  std::uint32_t serial = 0;          // of an event: its number, from 1
+  int about = -1;                    // poisoned: the culprit, a rank of the job
+  Vote::On on = Vote::On::going_on;  // decided
   std::vector<std::int32_t> ranks = {};  // decided: of the job
   bool confirmed = false;                // lost: the peer is dead, or stands still, as the kernel of its host says
   // answer
@@ -69,22 +86,6 @@ struct Notice {
   Tag call{};
   Tag last{};             // the last call it completed; all zero if none
   bool has_left = false;  // the peer has left the communicator
-};
-
-// What a rank says where all ranks of a communicator have to end in the same way. The answer is a Notice{decided}, an
-// event: all hear the same, or none hears one. At a time there is one vote on a communicator.
-struct Vote {
-  enum class On : std::uint8_t {
-    going_on,  // without the ranks that are lost. Decided once all that are left have voted: these are the ranks. None:
-               // the ranks that are left are no majority
-    making,    // something together. Decided once all have voted: the ranks that have made it. Never, if one of them is
-               // gone before, or the communicator has failed: that is what all hear then
-  };
-  std::uint64_t communicator = 0;
-  std::vector<std::int32_t> ranks = {};  // of the job: all of the communicator, in its order
-  On on = On::going_on;
-  bool has_made = false;    // making: whether this rank has
-  std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
 };
 
 // All calls that a rank has made on a communicator, in a form that can be compared.

@@ -1,7 +1,7 @@
 // What has become of the job's ranks and communicators, in the order in which the hub has decided it. Each rank keeps
 // the same log, or the beginning of it. So the first event that concerns a communicator is the same on every rank.
 //
-// Events that all ranks know are forgotten, but for what they say of ranks and of failures.
+// Events that all ranks know are forgotten. What they say of ranks and of failures is kept.
 #pragma once
 
 #include <algorithm>
@@ -71,10 +71,10 @@ class EventLog {
     }
     return 2 * here > living || (2 * here == living && has_lowest);
   }
-  // Behind the first `known` events. What is forgotten does not count: who has not heard of it says nothing any more.
-  bool has_decided(std::uint64_t communicator, std::uint32_t known) const {
-    return std::ranges::any_of(behind(known), [&](const Notice& event) {
-      return event.kind == Notice::Kind::decided && event.communicator == communicator;
+  // Behind the events that the voter knew. All ranks know what is forgotten: so no vote of before can still come.
+  bool has_decided(const Vote& vote) const {
+    return std::ranges::any_of(behind(vote.known), [&](const Notice& event) {
+      return event.kind == Notice::Kind::decided && event.communicator == vote.communicator && event.on == vote.on;
     });
   }
   // Whether all of `ranks` can still make something together.

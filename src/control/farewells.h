@@ -3,7 +3,8 @@
 // the others, in calls that nobody answers: broadcasts, say, of which every rank believes itself to be the root; or a
 // message that one rank sent, and that the other one never looked for.
 //
-// Of two ranks that differ the one that leaves later hears of it; nobody waits for anybody.
+// If two ranks differ, the one that leaves later hears of it, and so do all that are still there. Nobody waits for
+// anybody.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,11 @@ class Alone final : public Control {
   }
   void probe(int, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void vote(Vote vote) override {
-    hear_({.kind = Notice::Kind::decided, .peer = 0, .communicator = vote.communicator, .ranks = vote.ranks});
+    hear_({.kind = Notice::Kind::decided,
+           .peer = 0,
+           .communicator = vote.communicator,
+           .on = vote.on,
+           .ranks = vote.ranks});
   }
   void survey(const std::vector<int>&, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}

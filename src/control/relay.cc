@@ -72,7 +72,7 @@ void Relay::enlist(int rank, std::uint32_t events) {
   member(rank).events = events;
   if (!is_open_) return;
   // It comes too late: it has heard from the last hub what nobody else has, and this one has decided otherwise since.
-  if (is_new && events > opened_at_)
+  if ((is_new && events > opened_at_) || events > log_.size())
     return lose(rank, "it came too late to the new hub", Evidence::closing, member(rank).heard);
   if (events < log_.forgotten())
     return lose(rank, "it does not know what all others know", Evidence::closing, member(rank).heard);

@@ -9,7 +9,7 @@ namespace {
 bool ends(const Vote& vote, const Notice& event) {
   const bool is_making = vote.on == Vote::On::making;
   switch (event.kind) {
-    case Notice::Kind::decided: return event.communicator == vote.communicator;
+    case Notice::Kind::decided: return event.communicator == vote.communicator && event.on == vote.on;
     case Notice::Kind::poisoned: return is_making && event.communicator == vote.communicator;
     case Notice::Kind::lost:
     case Notice::Kind::left: return is_making && std::ranges::find(vote.ranks, event.peer) != vote.ranks.end();
@@ -55,6 +55,7 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (relay_->is_deserted()) fence(from, silent_for(pace_.silence));
   } else if (from == hub_ || speaks_as_hub(from, message)) {
     if (from != hub_) follow(from, now);
+    spoken_ = std::max(spoken_, from);
     heard_ = now;
     without_hub_since_.reset();
     heard_from_hub(message);
@@ -65,8 +66,10 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     outgoing_.push_back({from, expulsion(rank_, log_.why_lost(from))});
   }
   const auto* const death = std::get_if<Death>(&message);
-  if (death == nullptr || is_hub() || death->rank != hub_ || from == hub_ || log_.is_gone(from)) return;
-  if (is_of_one_host(from, hub_)) doubt_hub(died_by_kernel(), Evidence::kernel, now);
+  if (death == nullptr || is_hub() || death->rank < 0 || death->rank >= rank_ || log_.is_gone(death->rank)) return;
+  if (from == hub_ || log_.is_gone(from) || !is_of_one_host(from, death->rank)) return;
+  doubt(death->rank, {died_by_kernel(), Evidence::kernel});  // also of a rank that may become the hub
+  if (death->rank == hub_) doubt_hub(died_by_kernel(), Evidence::kernel, now);
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
@@ -112,7 +115,7 @@ void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::t
     relay_->lose(rank, why, evidence, now);
     take_relayed();
   } else if (rank < rank_ && (rank == hub_ || without_hub_since_)) {
-    doubts_.emplace(rank, Doubt{why, evidence});
+    doubt(rank, {why, evidence});
     if (rank == hub_) doubt_hub(why, evidence, now);
   }
 }
@@ -126,7 +129,7 @@ void Seat::ended(int rank, Clock::time_point now) {
     unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
     doubt_hub(died_by_kernel(), Evidence::kernel, now);
   } else {
-    if (rank < rank_) doubts_.insert_or_assign(rank, Doubt{died_by_kernel(), Evidence::kernel});
+    if (rank < rank_) doubt(rank, {died_by_kernel(), Evidence::kernel});
     request(Death{rank}, now);
   }
 }
@@ -152,7 +155,7 @@ void Seat::tick(Clock::time_point now) {
   // Ranks that do not become the hub are asked in vain one after the other. At some time that has to end.
   if (without_hub_since_ && now - *without_hub_since_ > 3 * pace_.silence)
     for (int rank = hub_; rank < rank_; rank = log_.next_present(rank))
-      doubts_.emplace(rank, Doubt{silent_for(pace_.silence), Evidence::silence});
+      doubt(rank, {silent_for(pace_.silence), Evidence::silence});
   if (now - heard_ > pace_.silence) doubt_hub(silent_for(pace_.silence), Evidence::silence, now);
 }
 

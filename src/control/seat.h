@@ -56,7 +56,13 @@ class Seat {
   bool is_over() const { return is_over_; }
 
  private:
+  struct Doubt {
+    std::string why;
+    Evidence evidence;
+  };
+
   void heard_from_hub(const ControlMessage& message);
+  void doubt(int rank, const Doubt& doubt);
   void deliver(const Notice& notice);
   void take_relayed();
   void doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now);
@@ -76,11 +82,6 @@ class Seat {
     return hosts_[static_cast<std::size_t>(one)] == hosts_[static_cast<std::size_t>(other)];
   }
 
-  struct Doubt {
-    std::string why;
-    Evidence evidence;
-  };
-
   const int rank_;
   const std::vector<int> hosts_;
   const Pace pace_;
@@ -91,7 +92,8 @@ class Seat {
   Clock::time_point heard_, last_tick_;
   std::map<int, Doubt> doubts_;  // ranks before the hub that did not answer as one
   std::optional<Clock::time_point> without_hub_since_;
-  std::optional<int> returns_to_;  // once it has been told that its enlistment is forgotten
+  std::optional<int> returns_to_;  // that earlier hub, once hub() has forgotten the enlistment
+  int spoken_ = 0;                 // the latest rank that has spoken as the hub
   std::optional<Relay> relay_;     // while this rank is the hub
   Farewells farewells_;            // what a hub handed on when it left
   std::vector<ControlMessage> unsettled_;

@@ -9,6 +9,7 @@ namespace tutti::internal {
 void Seat::connected(Clock::time_point now) {
   heard_ = now;
   is_enlisted_ = true;
+  returns_to_.reset();
   for (const Notice& event : log_.behind(0)) outgoing_.push_back({hub_, event});
   outgoing_.push_back({hub_, Enlistment{log_.size()}});
   for (const ControlMessage& said : unsettled_) {
@@ -35,10 +36,10 @@ void Seat::called(int rank) {
 void Seat::return_to(int rank, Clock::time_point now) {
   const auto doubt = doubts_.find(rank);
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
-  if (is_hub() || (is_enlisted_ && !without_hub_since_)) return;
+  if (is_hub() || rank < spoken_ || (is_enlisted_ && !without_hub_since_)) return;
   if (is_enlisted_) {
+    if (returns_to_ != rank) outgoing_.push_back({hub_, Withdrawal{}});
     returns_to_ = rank;
-    outgoing_.push_back({hub_, Withdrawal{}});
     return;
   }
   doubts_.erase(doubt);
@@ -51,7 +52,8 @@ void Seat::withdrawn(int from, Clock::time_point now) {
     outgoing_.push_back({from, Withdrawal{}});
   } else if (from == hub_ && returns_to_ && without_hub_since_) {
     is_enlisted_ = false;
-    doubts_.erase(*std::exchange(returns_to_, std::nullopt));
+    const auto doubt = doubts_.find(*std::exchange(returns_to_, std::nullopt));
+    if (doubt != doubts_.end() && doubt->second.evidence == Evidence::silence) doubts_.erase(doubt);
     choose_hub(now);
   }
 }
@@ -59,13 +61,19 @@ void Seat::withdrawn(int from, Clock::time_point now) {
 // That rank knows that all before it are gone.
 void Seat::follow(int rank, Clock::time_point now) {
   for (int lower = hub_; lower < rank; lower = log_.next_present(lower))
-    doubts_.emplace(lower, Doubt{died("as the next hub says"), Evidence::closing});
+    doubt(lower, {died("as the next hub says"), Evidence::closing});
   choose_hub(now);
+}
+
+// The better evidence counts.
+void Seat::doubt(int rank, const Doubt& doubt) {
+  const auto [known, is_new] = doubts_.try_emplace(rank, doubt);
+  if (!is_new && doubt.evidence < known->second.evidence) known->second = doubt;
 }
 
 void Seat::doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now) {
   if (!without_hub_since_) without_hub_since_ = now;
-  doubts_.emplace(hub_, Doubt{why, evidence});
+  doubt(hub_, {why, evidence});
   choose_hub(now);
 }
 
@@ -77,6 +85,7 @@ void Seat::choose_hub(Clock::time_point now) {
   if (next == hub_) return;
   hub_ = next;
   is_enlisted_ = false;
+  returns_to_.reset();
   heard_ = now;
   if (is_hub()) become_hub(now);
 }

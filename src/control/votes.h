@@ -15,7 +15,7 @@ namespace tutti::internal {
 class Votes {
  public:
   void heard(int from, const Vote& vote, const EventLog& log) {
-    if (log.has_decided(vote.communicator, vote.known)) return;  // it was counted in that
+    if (log.has_decided(vote)) return;  // it was counted in that
     Open& open = open_[{vote.communicator, vote.on}];
     open.ranks = vote.ranks;
     open.voted.insert(from);
@@ -39,7 +39,8 @@ class Votes {
       if (!all_have_voted) return false;
       if (goes_on && !log.is_majority([](int) { return true; })) left.clear();
       if (!goes_on) std::erase_if(left, [&](int rank) { return !open.made.contains(rank); });
-      decided.push_back({.kind = Notice::Kind::decided, .communicator = communicator, .ranks = std::move(left)});
+      decided.push_back(
+          {.kind = Notice::Kind::decided, .communicator = communicator, .on = on, .ranks = std::move(left)});
       return true;
     });
     return decided;

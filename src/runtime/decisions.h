@@ -17,28 +17,36 @@ namespace tutti::internal {
 // Thread-safe.
 class Decisions {
  public:
-  // Notice{decided}: kept until somebody waits for it. {expelled}: nothing else comes any more.
+  // Notice{decided}, of a communicator that is there: kept until somebody waits for it. {expelled}: nothing else comes
+  // any more.
   void heard(const Notice& notice) {
     const std::lock_guard lock(mutex_);
     if (notice.kind == Notice::Kind::decided)
-      decided_[notice.communicator].push_back(notice);
+      decided_[{notice.communicator, notice.on}].push_back(notice);
     else
       expelled_ = notice;
     news_.notify_all();
   }
 
-  // Blocks until the next decision on that communicator is there, and takes it; or the word that this rank is expelled.
-  // Nothing: not within `limit`, or `is_in_vain()` has become true before.
+  // Blocks until the next such decision on that communicator is there, and takes it; or the word that this rank is
+  // expelled. Nothing: not within `limit`, or `is_in_vain()` has become true before.
   template <class IsInVain>
-  std::optional<Notice> wait(std::uint64_t communicator, std::chrono::milliseconds limit, IsInVain&& is_in_vain) {
+  std::optional<Notice> wait(std::uint64_t communicator, Vote::On on, std::chrono::milliseconds limit,
+                             IsInVain&& is_in_vain) {
+    const std::pair about{communicator, on};
     std::unique_lock lock(mutex_);
-    news_.wait_for(lock, limit, [&] { return expelled_ || decided_.contains(communicator) || is_in_vain(); });
-    const auto found = decided_.find(communicator);
+    news_.wait_for(lock, limit, [&] { return expelled_ || decided_.contains(about) || is_in_vain(); });
+    const auto found = decided_.find(about);
     if (found == decided_.end()) return expelled_;
     Notice next = std::move(found->second.front());
     found->second.pop_front();
     if (found->second.empty()) decided_.erase(found);
     return next;
+  }
+  // The communicator is no more: nobody waits.
+  void forget(std::uint64_t communicator) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(decided_, [&](const auto& entry) { return entry.first.first == communicator; });
   }
   // It may have become true.
   void look_again() {
@@ -49,7 +57,7 @@ class Decisions {
  private:
   std::mutex mutex_;
   std::condition_variable news_;
-  std::map<std::uint64_t, std::deque<Notice>> decided_;  // by communicator
+  std::map<std::pair<std::uint64_t, Vote::On>, std::deque<Notice>> decided_;  // by communicator
   std::optional<Notice> expelled_;
 };
 

@@ -17,6 +17,7 @@ void Group::fail(Failure failure) {
 void Group::has_just_failed() {
   job_->recorder().failed(told_as_, failure_->failure()->message);
   job_->engine().ring();
+  job_->notices().decisions().look_again();
 }
 
 void Group::lose(const Notice& loss) {

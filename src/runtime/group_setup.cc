@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "runtime/making.h"
 
 namespace tutti::internal {
 namespace {
@@ -28,56 +30,6 @@ std::vector<std::uint64_t> all_gather_word(Group& group, Purpose purpose, std::u
   return all;
 }
 
-std::chrono::milliseconds limit_of(const Group& group, Job& job) {
-  return group.timeout().count() > 0 ? group.timeout() : job.settings().timeout;
-}
-
-// Blocks until all ranks have voted. Whether each of them has made what all are making. If a rank is lost or leaves, or
-// if the communicator fails, before all have voted, every rank throws that.
-std::vector<bool> vote_on_making(Group& group, bool has_made) {
-  const Members& members = group.members();
-  std::vector<bool> made(static_cast<std::size_t>(group.size()), has_made);
-  if (group.size() == 1) return made;
-  Job& job = group.job();
-  const std::vector<int> ranks = members.job_ranks();
-  job.control().vote({.communicator = group.id(),
-                      .ranks = {ranks.begin(), ranks.end()},
-                      .on = Vote::On::making,
-                      .has_made = has_made});
-  const auto leaver = [&] {
-    const auto found = std::ranges::find_if(ranks, [&](int rank) { return job.notices().has_left(rank); });
-    return static_cast<int>(found - ranks.begin());
-  };
-  const auto is_in_vain = [&] { return leaver() < group.size() || group.failure().has_value(); };
-  const auto decided = job.notices().decisions().wait(group.id(), limit_of(group, job), is_in_vain);
-  if (!decided || decided->kind != Notice::Kind::decided) {
-    if (const int rank = leaver(); rank < group.size())
-      group.accuse({ErrorCode::peer_left, rank, members.name_of(rank) + " has left before all had made it"});
-    else
-      group.accuse({ErrorCode::timeout, -1, "not all ranks have made it in time"});
-    group.refuse();
-  }
-  for (int r = 0; r < group.size(); ++r) made[r] = std::ranges::find(decided->ranks, ranks[r]) != decided->ranks.end();
-  return made;
-}
-
-// Every rank makes it, or every rank throws. make() may throw. The others hear then that this rank `lack`.
-template <class Make>
-auto make_on_all(Group& group, const std::string& what, const std::string& lack, Make&& make) {
-  decltype(make()) mine{};
-  std::exception_ptr failure;
-  try {
-    mine = make();
-  } catch (const std::exception&) {
-    failure = std::current_exception();
-  }
-  const std::vector<bool> made = vote_on_making(group, failure == nullptr);
-  if (failure != nullptr) std::rethrow_exception(failure);
-  for (int r = 0; r < group.size(); ++r)
-    if (!made[r]) throw Error(ErrorCode::system, what + ": " + group.members().name_of(r) + " " + lack);
-  return mine;
-}
-
 }  // namespace
 
 std::shared_ptr<Group> split(Group& group, int color, int key) {
@@ -87,18 +39,18 @@ std::shared_ptr<Group> split(Group& group, int color, int key) {
   const Choice mine{color, key};
   std::vector<Choice> all(group.size());
   all_gather_words(group, splitting, &mine, all.data(), 2);
-  std::vector<int> together;
-  for (int r = 0; r < group.size(); ++r)
-    if (color < 0 ? r == group.rank() : all[r].color == color) together.push_back(r);
-  std::ranges::stable_sort(together, {}, [&](int r) { return all[r].key; });
-  const int rank = static_cast<int>(std::ranges::find(together, group.rank()) - together.begin());
-  for (int& member : together) member = group.members().job_rank_of(member);
   // All members derive the same number from what they agree on; groups of one call differ in color, or in their only
   // member.
   const std::uint64_t distinct = color < 0 ? (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(group.rank())
                                            : static_cast<std::uint64_t>(color);
   const std::uint64_t id = mix(mix(mix(group.id()) + group.count_split()) + distinct);
   return make_on_all(group, "split", "could not make the communicator", [&] {
+    std::vector<int> together;
+    for (int r = 0; r < group.size(); ++r)
+      if (color < 0 ? r == group.rank() : all[r].color == color) together.push_back(r);
+    std::ranges::stable_sort(together, {}, [&](int r) { return all[r].key; });
+    const int rank = static_cast<int>(std::ranges::find(together, group.rank()) - together.begin());
+    for (int& member : together) member = group.members().job_rank_of(member);
     return Group::make(group.shared_job(), id, Members(std::move(together), rank), group.timeout());
   });
 }
@@ -131,10 +83,9 @@ std::shared_ptr<Group> shrink(Group& group) {
   Job& job = group.job();
   job.engine().refuse_if_forked();
   const Members& members = group.members();
-  const auto limit = limit_of(group, job);
-  const std::vector<int> ranks = members.job_ranks();
-  job.control().vote({.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}});
-  const auto decided = job.notices().decisions().wait(group.id(), limit, [] { return false; });
+  const auto limit = limit_of_votes(group);
+  vote(group, Vote::On::going_on);
+  const auto decided = job.notices().decisions().wait(group.id(), Vote::On::going_on, limit, [] { return false; });
   if (!decided) {
     throw Error(ErrorCode::timeout,
                 members.own_name() + ": shrink: not all ranks that are left have called it within " +

@@ -1,5 +1,7 @@
 #include "runtime/notices.h"
 
+#include <algorithm>
+
 namespace tutti::internal {
 
 void Notices::heard(const Notice& notice) {
@@ -24,7 +26,9 @@ void Notices::heard(const Notice& notice) {
       }
       decisions_.look_again();
       break;
-    case Notice::Kind::decided: decisions_.heard(notice); break;
+    case Notice::Kind::decided:
+      if (std::ranges::find(members_, notice.communicator, &JobMember::id) != members_.end()) decisions_.heard(notice);
+      break;
     case Notice::Kind::answer:
       for (JobMember* member : members_)
         if (member->id() == notice.communicator) member->on_notice(notice);
@@ -46,6 +50,7 @@ void Notices::add(JobMember& member) {
 void Notices::remove(JobMember& member) {
   const std::lock_guard lock(mutex_);
   std::erase(members_, &member);
+  decisions_.forget(member.id());
 }
 
 void Notices::fail_all_at_exit() {

@@ -1,25 +1,31 @@
 #include "runtime/record_writer.h"
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace tutti::internal {
 
 struct RecordWriter::State {
-  explicit State(Write how) : write(std::move(how)) {}
-
   const Write write;
+  const Complain complain;
   std::mutex mutex;
   std::condition_variable written;
   std::optional<std::string> text;  // that waits
   bool is_writing = false;          // a thread is there
+  bool is_alone = false;            // the writer is gone
 };
 
-RecordWriter::RecordWriter(Write write) : state_(std::make_shared<State>(std::move(write))) {}
+RecordWriter::RecordWriter(Write write, Complain complain)
+    : state_(std::make_shared<State>(std::move(write), std::move(complain))) {}
+
+RecordWriter::~RecordWriter() {
+  const std::lock_guard lock(state_->mutex);
+  state_->is_alone = true;
+}
 
 void RecordWriter::put(std::string text) {
   {
@@ -29,17 +35,25 @@ void RecordWriter::put(std::string text) {
   }
   try {
     std::thread([state = state_] { write_all(*state); }).detach();
-  } catch (const std::system_error&) {  // there is no room for a thread
-    write_all(*state_);
+  } catch (const std::exception& failure) {  // there is no room for a thread
+    const std::lock_guard lock(state_->mutex);
+    state_->text.reset();
+    state_->is_writing = false;
+    state_->complain(std::string("cannot write a dump: ") + failure.what());
   }
 }
 
-void RecordWriter::write_all(State& state) {
+void RecordWriter::write_all(State& state) noexcept {
   std::unique_lock lock(state.mutex);
   while (const auto text = std::exchange(state.text, std::nullopt)) {
     lock.unlock();
-    state.write(*text);
+    std::string wrong;
+    try {
+      wrong = state.write(*text);
+    } catch (const std::exception&) {  // no memory for it
+    }
     lock.lock();
+    if (!wrong.empty() && !state.is_alone) state.complain(wrong);
   }
   state.is_writing = false;
   state.written.notify_all();

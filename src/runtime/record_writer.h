@@ -12,9 +12,10 @@ namespace tutti::internal {
 // Thread-safe. A thread that hangs in a write outlives the object.
 class RecordWriter {
  public:
-  // Writes a text, and deals with what goes wrong then. Throws nothing.
-  using Write = std::function<void(const std::string& text)>;
-  explicit RecordWriter(Write write);
+  using Write = std::function<std::string(const std::string& text)>;  // returns what is wrong; empty: nothing
+  using Complain = std::function<void(const std::string& wrong)>;     // throws nothing
+  RecordWriter(Write write, Complain complain);
+  ~RecordWriter();  // complains no more, and waits for no write
 
   // Does not wait. If several texts wait to be written, the last one is.
   void put(std::string text);
@@ -23,7 +24,7 @@ class RecordWriter {
 
  private:
   struct State;
-  static void write_all(State& state);
+  static void write_all(State& state) noexcept;
 
   const std::shared_ptr<State> state_;
 };

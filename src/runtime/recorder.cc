@@ -91,13 +91,9 @@ void Recorder::begin(const std::string& job) {
   const std::lock_guard lock(mutex_);
   job_ = job;
   if (directory_.empty()) return;
-  writer_ = std::make_shared<RecordWriter>([directory = directory_, name, log = log_](const std::string& text) {
-    try {
-      const std::string wrong = write_record(directory, name, text);
-      if (!wrong.empty()) log.warn(wrong);
-    } catch (const std::exception&) {  // no memory for it
-    }
-  });
+  writer_ = std::make_shared<RecordWriter>(
+      [directory = directory_, name](const std::string& text) { return write_record(directory, name, text); },
+      [log = log_](const std::string& wrong) { log.warn(wrong); });
 }
 
 void Recorder::add(std::uint64_t id, std::uint64_t whole, const Members& members,
@@ -118,14 +114,17 @@ void Recorder::close() {
     is_closed_ = true;
   }
   wait_for_dump();
+  const std::lock_guard lock(mutex_);
+  writer_.reset();  // which complains no more
 }
 
 void Recorder::failed(std::uint64_t whole, const std::string& why) {
+  const std::lock_guard dump_lock(dumping_);  // so who comes second waits until the first one's dump is on its way
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_ || !failures_.try_emplace(whole, why).second) return;
   }
-  dump();
+  put_dump();
 }
 
 std::string Recorder::report(bool with_calls) const {
@@ -157,14 +156,19 @@ std::shared_ptr<RecordWriter> Recorder::writer() const {
   return writer_;
 }
 
-void Recorder::dump() noexcept try {
+void Recorder::dump() noexcept {
+  const std::lock_guard lock(dumping_);
+  put_dump();
+}
+
+void Recorder::put_dump() noexcept try {
   if (const auto to = writer()) to->put(report(true));
 } catch (const std::exception&) {  // no memory for it
 }
 
 void Recorder::wait_for_dump() const {
   const auto to = writer();
-  if (to && !to->wait(hangs_ ? std::chrono::milliseconds(0) : kDumpsWithin)) hangs_ = true;
+  if (to) hangs_ = !to->wait(hangs_ ? std::chrono::milliseconds(0) : kDumpsWithin);
 }
 
 }  // namespace tutti::internal

@@ -38,7 +38,7 @@ class Recorder {
   // All of the recorder, or without the last calls.
   std::string report(bool with_calls) const;
   void dump() noexcept;  // on a thread of its own
-  // Blocks until all is written. If the directory hangs: once, for a second.
+  // Blocks until all is written. If the directory hangs: for a second, and not again while it does.
   void wait_for_dump() const;
 
  private:
@@ -48,10 +48,12 @@ class Recorder {
     std::shared_ptr<const CallHistory> history;
   };
   std::shared_ptr<RecordWriter> writer() const;
+  void put_dump() noexcept;
 
   const std::string directory_;
   const int size_;
   const Log& log_;
+  std::mutex dumping_;        // one report at a time; taken before the next one
   mutable std::mutex mutex_;  // guards what follows
   std::string job_;
   std::map<std::uint64_t, Entry> entries_;

@@ -34,7 +34,7 @@ class StallDetector {
   // lost while there is no hub.
   bool is_time_to_ask(Clock::duration first, Clock::duration longest, bool has_left) {
     const bool has_just_left = has_left && !std::exchange(asked_after_leaving_, has_left);
-    if (!has_just_left && waited_ < std::max(first, next_question_)) return false;
+    if (!has_just_left && waited_ < std::max(has_left ? Clock::duration(0) : first, next_question_)) return false;
     next_question_ = waited_ + (has_left ? std::min<Clock::duration>(kSoon, longest) : std::min(waited_, longest));
     return true;
   }

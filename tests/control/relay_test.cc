@@ -241,6 +241,14 @@ TEST(Relay, SaysWhoHasMadeItOnceAllHaveVoted) {
   EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 4u);
 }
 
+TEST(Relay, TellsVotesOfDifferentKindsApart) {
+  Hub hub(3);
+  for (const int rank : {0, 1, 2}) hub.relay.received(rank, Vote{.communicator = 5, .ranks = {0, 1, 2}}, at(1));
+  EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 3u);
+  for (const int rank : {0, 1, 2}) hub.relay.received(rank, vote_on(5, true), at(2));  // who do not know of that yet
+  EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 3u);
+}
+
 TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {
   Hub hub(4);
   hub.relay.received(0, vote_on(5, true), at(1));

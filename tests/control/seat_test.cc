@@ -212,6 +212,16 @@ TEST(Seat, TheSideWithTheMajorityGoesOn) {
   for (const Notice& event : job.events(4)) EXPECT_EQ(event.code, ErrorCode::peer_lost);
 }
 
+// The hub is silent, and the next rank is dead, which only its host knows: a child holds its port.
+TEST(Seat, DoesNotWaitForANextHubOfWhoseDeathItsHostHasTold) {
+  Seat seat(2, {0, 1, 0, 1}, kUsual, {});
+  seat.received(3, Death{1}, after(1));
+  seat.received(3, Death{0}, after(1));  // of another host: it cannot know
+  EXPECT_EQ(seat.hub(), 0);
+  seat.ended(0, after(2));
+  EXPECT_TRUE(seat.is_hub());
+}
+
 TEST(Seat, AllHaveMadeItOrNoneHas) {
   for (const int dead : {-1, 0, 2}) {
     SimulatedJob job(one_host(4), kUsual, 5);

@@ -227,7 +227,8 @@ TEST(NetworkFaults, AMomentWhileTheHubLeavesIsNotMissed) {
   if (!TwoHosts::can_be_made()) GTEST_SKIP() << "no network namespaces";
   const TwoHosts hosts;
   NetworkTally tally;
-  constexpr std::chrono::milliseconds kPatience{3000};  // so that a machine that others use too does not make a moment longer
+  constexpr std::chrono::milliseconds kPatience{
+      3000};  // so that a machine that others use too does not make a moment longer
   for (unsigned seed = 1; seed <= (kBrief ? 1 : 2); ++seed) {
     NetworkPlan plan = NetworkPlan::draw(seed);
     plan.job.silence = kPatience;

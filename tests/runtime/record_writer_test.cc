@@ -15,16 +15,19 @@ using namespace std::chrono_literals;
 TEST(RecordWriter, HoldsUpNobodyWhileTheDirectoryHangs) {
   struct Directory {
     std::atomic<bool> hangs{true};
-    std::atomic<int> begun{0}, written{0};
+    std::atomic<int> begun{0}, written{0}, complaints{0};
   };
   const auto directory = std::make_shared<Directory>();  // the thread may outlive this test
   const auto begin = std::chrono::steady_clock::now();
   {
-    RecordWriter writer([directory](const std::string& text) {
-      ++directory->begun;
-      while (directory->hangs) std::this_thread::sleep_for(1ms);
-      directory->written += text == "last" ? 100 : 1;
-    });
+    RecordWriter writer(
+        [directory](const std::string& text) {
+          ++directory->begun;
+          while (directory->hangs) std::this_thread::sleep_for(1ms);
+          directory->written += text == "last" ? 100 : 1;
+          return text;
+        },
+        [directory](const std::string&) { ++directory->complaints; });
     EXPECT_TRUE(writer.wait(0ms));
     writer.put("first");
     while (directory->begun == 0) std::this_thread::sleep_for(1ms);
@@ -35,11 +38,14 @@ TEST(RecordWriter, HoldsUpNobodyWhileTheDirectoryHangs) {
     directory->hangs = false;
     EXPECT_TRUE(writer.wait(10s));
     EXPECT_EQ(directory->written, 101);
+    EXPECT_EQ(directory->complaints, 2);
     directory->hangs = true;
     writer.put("never");
   }
   directory->hangs = false;
   while (directory->written != 102) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(directory->complaints, 2);  // nobody wants to hear it any more
 }
 
 }  // namespace

@@ -112,5 +112,24 @@ TEST_P(Shrink, ARankThatDoesNotComeEndsTheWait) {
   }
 }
 
+// Two ranks have given up when the third one comes.
+TEST_P(Shrink, WhatIsDecidedLateIsNotTakenForTheAnswerToASplit) {
+  Settings settings;
+  settings.transport = GetParam();
+  settings.timeout = 1s;
+  const auto thrown = outcomes(3, settings, [](Communicator& world) {
+    if (world.rank() == 2) {
+      std::this_thread::sleep_for(1500ms);
+      EXPECT_EQ(world.shrink().size(), 3);
+    } else {
+      EXPECT_THROW(world.shrink(), Error);
+      std::this_thread::sleep_for(600ms);
+    }
+    EXPECT_EQ(world.split(world.rank() == 1 ? 1 : 0).size(), world.rank() == 1 ? 1 : 2);
+    EXPECT_EQ(world.shrink().size(), 3);
+  });
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
+}
+
 }  // namespace
 }  // namespace tutti::internal

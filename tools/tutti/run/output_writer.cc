@@ -133,7 +133,9 @@ void say_at_the_end(std::string_view text) try {
   writer.put(text);
   pollfd written{writer.event(), POLLIN, 0};
   poll(&written, 1, 2000);
-} catch (const std::system_error&) {
+} catch (const std::system_error&) {  // no thread
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&room, 1, 2000) != 1) return;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 

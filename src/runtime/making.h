@@ -1,0 +1,44 @@
+// What all ranks of a group make together, or none of them (struct Vote).
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/group.h"
+
+namespace tutti::internal {
+
+// Forgets what was decided on a vote for which this rank has not waited long enough.
+void vote(Group& group, Vote::On on, bool has_made = false);
+std::chrono::milliseconds limit_of_votes(Group& group);
+
+// Blocks until all ranks have voted. Whether each of them has made what all are making. If a rank is lost or leaves, or
+// if the communicator fails, before all have voted, every rank throws that.
+std::vector<bool> vote_on_making(Group& group, bool has_made);
+
+// Every rank makes it, or every rank throws. make() may throw. The others hear then that this rank `lack`.
+template <class Make>
+auto make_on_all(Group& group, const std::string& what, const std::string& lack, Make&& make) {
+  const auto failure_of = [&](int r, const std::string& why) {
+    return Error(ErrorCode::system, what + ": " + group.members().name_of(r) + " " + lack + why, group.rank(), r);
+  };
+  decltype(make()) mine{};
+  std::optional<Error> failure;
+  try {
+    mine = make();
+  } catch (const Error& error) {
+    failure = error;
+  } catch (const std::exception& error) {
+    failure = failure_of(group.rank(), std::string(" (") + error.what() + ")");
+  }
+  const std::vector<bool> made = vote_on_making(group, !failure);
+  if (failure) throw Error(*failure);
+  for (int r = 0; r < group.size(); ++r)
+    if (!made[r]) throw failure_of(r, "");
+  return mine;
+}
+
+}  // namespace tutti::internal
