@@ -108,6 +108,7 @@ class Relay {
   void survey(int from, const Survey& survey);
   void deserted(int by);
   void serve(int from, const ControlMessage& message);
+  bool may_be_more(Clock::time_point now) const;
   void judge_suspects(Clock::time_point now);
   void log(Notice event);
   void expel(int rank);

@@ -86,6 +86,18 @@ void Relay::judge(Clock::time_point now) {
   close_votes();  // with the ranks that are left now
 }
 
+// Where a rank is silent, another one that has not answered the last pings may be behind the same broken network.
+bool Relay::may_be_more(Clock::time_point now) const {
+  const auto is_silent = [](const auto& entry) { return entry.second.evidence == Evidence::silence; };
+  if (std::ranges::none_of(suspicions_, is_silent)) return false;
+  for (int rank = 0; rank < log_.ranks(); ++rank) {
+    const Member& one = members_[static_cast<std::size_t>(rank)];
+    const bool is_watched = rank != rank_ && !log_.is_gone(rank) && !suspicions_.contains(rank) && one.enlisted;
+    if (is_watched && now - one.heard > 2 * pace_.tick) return true;
+  }
+  return false;
+}
+
 void Relay::judge_suspects(Clock::time_point now) {
   const auto decide = [&](int rank, ErrorCode code, const std::string& why, bool confirmed) {
     log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .confirmed = confirmed});
@@ -101,6 +113,10 @@ void Relay::judge_suspects(Clock::time_point now) {
   suspicions_ = std::move(rest);
   if (suspicions_.empty() || std::ranges::any_of(suspicions_, [&](const auto& s) { return s.second.until > now; }))
     return;
+  if (may_be_more(now)) {
+    for (auto& [rank, suspicion] : suspicions_) suspicion.until = now + pace_.tick / 2;
+    return;
+  }
   const bool decides = log_.is_majority([&](int rank) { return !suspicions_.contains(rank); });
   for (const auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
     const bool partitioned = !decides && suspicion.evidence == Evidence::silence;

@@ -35,6 +35,16 @@ TEST(Relay, SuspectsAreJudgedTogether) {
   EXPECT_TRUE(hub.log.is_lost(2));
 }
 
+// The last word of each came at another time.
+TEST(Relay, RanksThatFallSilentOneAfterTheOtherAreJudgedTogether) {
+  Hub hub(5);
+  hub.relay.received(1, Ping{}, at(0));
+  for (const int rank : {2, 3, 4}) hub.relay.received(rank, Ping{}, at(900));
+  for (int s = 1; s <= 19; ++s) hub.relay.tick(at(1000 * s + 1));
+  ASSERT_EQ(hub.log.size(), 4u);
+  for (const Notice& event : hub.log.behind(0)) EXPECT_EQ(event.code, ErrorCode::partitioned) << event.peer;
+}
+
 TEST(Relay, AGoodbyeIsNoDeath) {
   Hub hub(3);
   hub.relay.received(1, Goodbye{}, at(1));
