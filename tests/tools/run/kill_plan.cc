@@ -2,48 +2,35 @@
 
 #include <algorithm>
 #include <csignal>
-#include <random>
+
+#include "faults/dice.h"
 
 namespace tutti::internal::tools {
 namespace {
 
 using std::chrono::milliseconds;
 
-class Draws {
- public:
-  explicit Draws(unsigned seed) : random_(seed) {}
-  int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
-  bool percent(int chance) { return below(100) < chance; }
-  template <class T>
-  T one_of(const std::vector<T>& list) {
-    return list[static_cast<std::size_t>(below(static_cast<int>(list.size())))];
-  }
-
- private:
-  std::mt19937 random_;
-};
-
-int draw_signal(Draws& draws) { return draws.one_of<int>({SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGHUP}); }
+int draw_signal(FaultDice& dice) { return dice.one_of<int>({SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGHUP}); }
 
 // While the processes begin, which takes less than 0.1 s, things are different every millisecond.
-milliseconds draw_time(Draws& draws, milliseconds runs) {
-  return milliseconds(draws.percent(35) ? draws.below(100) : draws.below(static_cast<int>(runs.count()) + 150));
+milliseconds draw_time(FaultDice& dice, milliseconds runs) {
+  return milliseconds(dice.percent(35) ? dice.below(100) : dice.below(static_cast<int>(runs.count()) + 150));
 }
 
 }  // namespace
 
 KillPlan KillPlan::draw(unsigned seed) {
-  Draws draws(seed);
+  FaultDice dice(seed);
   KillPlan plan{.seed = seed,
-                .ranks = 2 + draws.below(5),
-                .nodes = draws.percent(20) ? 2 : 1,
-                .wire = draws.one_of<std::string>({"shm", "tcp"}),
-                .tags = draws.percent(50),
-                .restarts = draws.percent(20) ? 1 : 0,
-                .runs = milliseconds(100 + draws.below(900)),
+                .ranks = 2 + dice.below(5),
+                .nodes = dice.percent(20) ? 2 : 1,
+                .wire = dice.one_of<std::string>({"shm", "tcp"}),
+                .tags = dice.percent(50),
+                .restarts = dice.percent(20) ? 1 : 0,
+                .runs = milliseconds(100 + dice.below(900)),
                 .children = {},
-                .outlet = draws.one_of<Outlet>({Outlet::unread_pipe, Outlet::unread_pipe, Outlet::unread_pipe,
-                                                Outlet::abandoned_pipe, Outlet::file}),
+                .outlet = dice.one_of<Outlet>({Outlet::unread_pipe, Outlet::unread_pipe, Outlet::unread_pipe,
+                                               Outlet::abandoned_pipe, Outlet::file}),
                 .blows = {}};
   // The nodes of a job that starts again end together; those of another one do not know of each other.
   if (plan.nodes > 1) {
@@ -51,15 +38,15 @@ KillPlan KillPlan::draw(unsigned seed) {
     plan.restarts = 1;
   }
   for (int rank = 0; rank < plan.ranks * plan.nodes; ++rank)
-    plan.children += draws.percent(60) ? '-' : draws.one_of<char>({'b', 'c', 's'});
-  const Victim last = draws.one_of<Victim>({Victim::launcher, Victim::launcher, Victim::launcher, Victim::guardian,
-                                            Victim::guardian, Victim::launcher_and_guardian, Victim::group});
-  plan.blows.push_back({last, draws.below(plan.nodes), draw_signal(draws), draw_time(draws, plan.runs)});
-  for (int more = draws.one_of<int>({0, 0, 1, 1, 2}); more > 0; --more) {
-    const Victim victim = draws.one_of<Victim>({Victim::rank, Victim::rank, Victim::launcher, Victim::guardian});
-    const milliseconds at = draws.percent(30) ? plan.blows.front().at : draw_time(draws, plan.runs);
-    const int signal = victim == Victim::rank && draws.percent(25) ? SIGSTOP : draw_signal(draws);
-    plan.blows.push_back({victim, draws.below(plan.ranks * plan.nodes), signal, std::min(at, plan.blows.front().at)});
+    plan.children += dice.percent(60) ? '-' : dice.one_of<char>({'b', 'c', 's'});
+  const Victim last = dice.one_of<Victim>({Victim::launcher, Victim::launcher, Victim::launcher, Victim::guardian,
+                                           Victim::guardian, Victim::launcher_and_guardian, Victim::group});
+  plan.blows.push_back({last, dice.below(plan.nodes), draw_signal(dice), draw_time(dice, plan.runs)});
+  for (int more = dice.one_of<int>({0, 0, 1, 1, 2}); more > 0; --more) {
+    const Victim victim = dice.one_of<Victim>({Victim::rank, Victim::rank, Victim::launcher, Victim::guardian});
+    const milliseconds at = dice.percent(30) ? plan.blows.front().at : draw_time(dice, plan.runs);
+    const int signal = victim == Victim::rank && dice.percent(25) ? SIGSTOP : draw_signal(dice);
+    plan.blows.push_back({victim, dice.below(plan.ranks * plan.nodes), signal, std::min(at, plan.blows.front().at)});
   }
   std::rotate(plan.blows.begin(), plan.blows.begin() + 1, plan.blows.end());
   std::ranges::stable_sort(plan.blows, {}, &Blow::at);

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <thread>
 
 #include "brief.h"
+#include "faults/tally.h"
 #include "tools/run/kill_job.h"
 #include "tools/run/kill_plan.h"
 #include "tools/shell.h"
@@ -26,11 +26,6 @@ using namespace std::chrono_literals;
 // Ranks have 3 s to notice, 2 s from SIGTERM to SIGKILL, their children 1 s more, and the reader of the output twice
 // 2 s. A node that was left alone waits 4 s for the other one before. The rest is for a machine that others use too.
 constexpr auto kEndsWithin = 20s;
-
-int number_of(const char* variable, int otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? std::atoi(text) : otherwise;
-}
 
 struct KillTally {
   std::map<std::string, std::vector<double>> seconds;  // by the last blow
@@ -60,7 +55,7 @@ void run_and_kill(const KillPlan& plan, KillTally& tally) {
   const auto left = job.await_end(kEndsWithin, plan.is_beyond_promise());
   const bool are_children = plan.is_beyond_promise() && !left.processes.empty() &&
                             std::ranges::count(left.processes, "child_of_rank") == std::ssize(left.processes);
-  const double seconds = std::chrono::duration<double>(job.took()).count();
+  const double seconds = internal::seconds(job.took());
   if (!left.empty() && !are_children)
     ADD_FAILURE() << plan.text() << "\nleft after " << seconds << " s:" << left.text();
 
@@ -84,8 +79,8 @@ void run_and_kill(const KillPlan& plan, KillTally& tally) {
 
 TEST(KilledJob, LeavesNothingWhereverItIsStruck) {
   if (!enclosure::enter()) GTEST_SKIP() << "no namespaces";
-  const int jobs = number_of("FAULTS", kBrief ? 3 : 12);
-  const int first = number_of("FAULT_SEED", 1);
+  const int jobs = number_from("FAULTS", kBrief ? 3 : 12);
+  const int first = number_from("FAULT_SEED", 1);
   std::printf("seeds %d to %d\n", first, first + jobs - 1);
   KillTally tally;
   for (int seed = first; seed < first + jobs; ++seed) run_and_kill(KillPlan::draw(static_cast<unsigned>(seed)), tally);
