@@ -64,9 +64,9 @@ bool FailureState::fail_by_loss() {
 }
 
 std::optional<std::string> FailureState::take_unheard() {
-  if (!unheard_.exchange(false) || thrown_) return std::nullopt;
-  const std::lock_guard lock(mutex_);
-  return failure_ ? std::optional(failure_->message) : std::nullopt;
+  if (!unheard_.exchange(false)) return std::nullopt;
+  const auto what = failure();
+  return what && claim_telling() ? std::optional(what->message) : std::nullopt;
 }
 
 }  // namespace tutti::internal

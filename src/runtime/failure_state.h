@@ -52,16 +52,18 @@ class FailureState {
   void lose(Failure loss);
   bool fail_by_loss();  // fails with the loss; false where there is none, or where it had failed before
 
-  void note_thrown() { thrown_ = true; }      // a call has thrown the failure
-  void note_unheard() { unheard_ = true; }    // a call failed, and nobody waits for it
-  std::optional<std::string> take_unheard();  // what failed, once, if it is unheard and was never thrown
+  // True once: whoever is about to tell the user of the failure, in an error or in the log, is the first.
+  bool claim_telling() { return !told_.exchange(true); }
+  void note_unheard() { unheard_ = true; }  // a call failed, and nobody waits for it
+  // What failed, if it is unheard and nobody has told of it yet; the caller tells of it.
+  std::optional<std::string> take_unheard();
 
  private:
   enum class State : std::uint8_t { well, bereaved, accused, failed };
   bool end(Failure failure);  // the caller holds the mutex
 
   std::atomic<State> state_{State::well};
-  std::atomic<bool> thrown_{false}, unheard_{false};
+  std::atomic<bool> told_{false}, unheard_{false};
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable verdict_;
   std::optional<Failure> failure_, loss_, accusation_;

@@ -160,8 +160,13 @@ void Group::leave(bool is_awaited) {
   if (members_.is_lane()) farewell.peer = members_.job_rank_of(1 - rank());
   farewell.rows = ledger_.history()->last_rows(kRowsOfFarewell);
   farewell.goes_on = std::ranges::any_of(lanes_, [](const auto& lane) { return lane.second->is_busy(); });
-  job_->notices().partings().expect(id_, members_, farewell.account, is_awaited);
-  note_mismatch();  // it may just have been heard
+  Partings& partings = job_->notices().partings();
+  partings.expect(id_, members_, farewell.account, failure_, is_awaited);
+  if (has_failed()) {  // that has just been heard, maybe before the parting was expected
+    partings.forget(id_);
+    note_mismatch();
+    return;
+  }
   job_->control().farewell(farewell);
 }
 
@@ -182,7 +187,9 @@ void Group::finalize() {
     const std::optional<Error> its = job_->notices().partings().wait(lane->id_, until);
     if (!error) error = its;
   }
-  if (error) throw Error(*error);
+  if (!error) return;
+  failure_->claim_telling();
+  throw Error(*error);
 }
 
 }  // namespace tutti::internal

@@ -40,7 +40,7 @@ void Group::refuse() {
 
 void Group::tell(const Error& error) {
   if (has_failed()) {
-    failure_->note_thrown();
+    failure_->claim_telling();
     job_->recorder().failed(told_as_, failure_->failure()->message);  // the control thread may be about to say so
     job_->recorder().wait_for_dump();
   }

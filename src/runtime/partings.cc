@@ -41,9 +41,15 @@ void tell_of_untold(const Log& log, const std::string& what) noexcept {
   tell_launcher(log.rank(), what);
 }
 
-void Partings::expect(std::uint64_t communicator, const Members& members, const CallAccount& account, bool is_awaited) {
+void Partings::expect(std::uint64_t communicator, const Members& members, const CallAccount& account,
+                      std::shared_ptr<FailureState> state, bool is_awaited) {
   const std::lock_guard lock(mutex_);
-  partings_.insert_or_assign(communicator, Parting{members, account, is_awaited});
+  partings_.insert_or_assign(communicator, Parting{members, account, std::move(state), is_awaited});
+}
+
+void Partings::forget(std::uint64_t communicator) {
+  const std::lock_guard lock(mutex_);
+  partings_.erase(communicator);
 }
 
 // A destructor tells of a mismatch only: of what else went wrong behind its back nobody has asked.
@@ -51,7 +57,7 @@ void Partings::failed(const Notice& verdict) {
   const std::lock_guard lock(mutex_);
   const auto found = partings_.find(verdict.communicator);
   if (found == partings_.end()) return;
-  auto& [members, account, is_awaited, is_over, failure] = found->second;
+  auto& [members, account, state, is_awaited, is_over, failure] = found->second;
   if (is_over || failure || (!is_awaited && verdict.code != ErrorCode::mismatch)) return;
   failure = {verdict.code, members.number_of(members.rank_of(verdict.about)), words_of_verdict(verdict, members)};
 }
@@ -73,7 +79,7 @@ void Partings::heard(const Notice& verdict) {
     news_.notify_all();
     return;
   }
-  if (parting.failure) tell_of_untold(log_, parting.failure->message);
+  if (parting.failure && parting.state->claim_telling()) tell_of_untold(log_, parting.failure->message);
   partings_.erase(found);
 }
 
@@ -104,7 +110,7 @@ std::optional<Error> Partings::wait(std::uint64_t communicator, std::chrono::ste
 
 // What `peer` sends to this rank, who has made no such call.
 Partings::Parting Partings::lane_from(const Parting& parting, int peer) {
-  return {Members(parting.members, peer, parting.members.rank()), {}, false};
+  return {Members(parting.members, peer, parting.members.rank()), {}, parting.state, false};
 }
 
 std::string Partings::difference(const Parting& parting, const Notice& verdict) {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,8 +33,11 @@ class Partings {
  public:
   explicit Partings(const Log& log) : log_(log) {}
 
-  // To be called before Control::farewell(). `is_awaited`: somebody will call wait().
-  void expect(std::uint64_t communicator, const Members& members, const CallAccount& account, bool is_awaited);
+  // To be called before Control::farewell(). `state`: of the communicator, also for a lane of it: who leaves by its
+  // destructor is told once of all that went wrong there. `is_awaited`: somebody will call wait().
+  void expect(std::uint64_t communicator, const Members& members, const CallAccount& account,
+              std::shared_ptr<FailureState> state, bool is_awaited);
+  void forget(std::uint64_t communicator);
 
   // Notice{agreed} or {differed}.
   void heard(const Notice& verdict);
@@ -49,6 +53,7 @@ class Partings {
   struct Parting {
     Members members;
     CallAccount account;
+    std::shared_ptr<FailureState> state;
     bool is_awaited;
     bool is_over = false;
     std::optional<Failure> failure = {};  // its peer by the number that users know
