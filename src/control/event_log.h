@@ -30,7 +30,7 @@ class EventLog {
     switch (event.kind) {
       case Notice::Kind::lost:
         state(event.peer) = event.confirmed ? State::dead : State::expelled;
-        whys_.emplace(event.peer, event.message);
+        losses_.emplace(event.peer, Loss{event.code, event.message});
         break;
       case Notice::Kind::left: state(event.peer) = State::left; break;
       case Notice::Kind::decided: break;
@@ -85,9 +85,13 @@ class EventLog {
   }
   bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
 
-  std::string why_lost(int rank) const {
-    const auto why = whys_.find(rank);
-    return why == whys_.end() ? "" : why->second;
+  struct Loss {
+    ErrorCode code = ErrorCode::peer_lost;
+    std::string why = {};
+  };
+  Loss loss_of(int rank) const {
+    const auto loss = losses_.find(rank);
+    return loss == losses_.end() ? Loss() : loss->second;
   }
 
   bool is_only(int rank) const { return next_present(-1) == rank && next_present(rank) == ranks(); }  // that is there
@@ -105,9 +109,9 @@ class EventLog {
 
   std::vector<State> states_;  // by rank
   std::uint32_t forgotten_ = 0;
-  std::vector<Notice> events_;       // the later ones
-  std::map<int, std::string> whys_;  // of the ranks that are lost
-  std::set<std::uint64_t> failed_;   // communicators
+  std::vector<Notice> events_;      // the later ones
+  std::map<int, Loss> losses_;      // of the ranks that are lost
+  std::set<std::uint64_t> failed_;  // communicators
 };
 
 }  // namespace tutti::internal

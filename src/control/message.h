@@ -79,7 +79,7 @@ struct Death {
   std::int32_t rank = -1;
 };
 
-// The next hub -> a rank that has not enlisted.
+// The next hub -> a rank that has not enlisted. If that follows an earlier hub, it answers with a ping.
 struct Summons {
   bool is_sure = false;  // that all ranks before it are dead or have left
 };

@@ -62,9 +62,7 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
 
 void Relay::deserted(int by) {
   deserters_.insert(by);
-  int members = 0;
-  for (int rank = log_.next_present(-1); rank < log_.ranks(); rank = log_.next_present(rank)) members += rank != rank_;
-  is_deserted_ = 2 * static_cast<int>(deserters_.size()) > members;
+  is_deserted_ = log_.is_majority([this](int rank) { return deserters_.contains(rank); });
 }
 
 void Relay::enlist(int rank, std::uint32_t events) {
@@ -185,7 +183,7 @@ void Relay::log(Notice event) {
   if (event.kind == Notice::Kind::lost) expel(event.peer);
 }
 
-void Relay::expel(int rank) { outgoing_.push_back({rank, expulsion(rank_, log_.why_lost(rank))}); }
+void Relay::expel(int rank) { outgoing_.push_back({rank, expulsion(rank_, log_.loss_of(rank))}); }
 
 void Relay::tell(int rank, ControlMessage message) {
   if (rank < 0 || rank >= log_.ranks() || (log_.is_gone(rank) && rank != rank_)) return;

@@ -16,6 +16,7 @@
 //   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
 //   those that may live, or half of them and the lowest of these. If they are not, and there is only silence to go by,
 //   the others may be a majority that has given up this side: the error is `partitioned` then, and not `peer_lost`.
+//   If they are, and the network is back before they have noticed, this side tells them, and they go on without it.
 #pragma once
 
 #include <chrono>
@@ -56,8 +57,9 @@ enum class Evidence : std::uint8_t {
   silence,
 };
 
-// What a rank hears that was given up.
-Notice expulsion(int by, const std::string& why);
+// What a rank hears that was given up. Its code is `partitioned` where ranks have done that that are no majority: then
+// it goes on without them, if it can.
+Notice expulsion(int by, const EventLog::Loss& loss);
 
 struct Outgoing {
   int rank;
@@ -87,7 +89,7 @@ class Relay {
     return is_late_ && rank > rank_ && !log_.is_gone(rank) && !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
-  bool is_deserted() const { return is_deserted_; }  // most members have turned to a later hub
+  bool is_deserted() const { return is_deserted_; }  // a majority has turned to a later hub
 
  private:
   struct Suspicion {

@@ -12,6 +12,8 @@ namespace {
 constexpr std::chrono::milliseconds kAfterClosing{50};
 // In which members come to a new hub by themselves. Then it calls them.
 constexpr std::chrono::milliseconds kEnlistsWithin{50};
+// Times the silence. One that waits for an earlier hub has turned away from that by then.
+constexpr int kFollowsAnother = 2;
 
 }  // namespace
 
@@ -26,12 +28,12 @@ std::string silent_for(Clock::duration silence) {
          ": its process is stopped, or its host unreachable";
 }
 
-Notice expulsion(int by, const std::string& why) {
+Notice expulsion(int by, const EventLog::Loss& loss) {
   Notice notice;
   notice.kind = Notice::Kind::expelled;
   notice.peer = by;
-  notice.code = ErrorCode::expelled;
-  notice.message = why;
+  notice.code = loss.code == ErrorCode::partitioned ? ErrorCode::partitioned : ErrorCode::expelled;
+  notice.message = loss.why;
   return notice;
 }
 
@@ -63,7 +65,12 @@ void Relay::tick(Clock::time_point now) {
     if (rank == rank_ || log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
     if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
-    if (member(rank).enlisted) tell(rank, Ping{known});
+    if (member(rank).enlisted)
+      tell(rank, Ping{known});
+    else if (now - begun_ > kFollowsAnother * pace_.silence)
+      lose(rank, "it follows another hub, which cannot be reached from here", Evidence::silence, now);
+    else if (is_late_ && rank > rank_)
+      tell(rank, Summons{});
   }
   judge(now);
 }
@@ -118,6 +125,8 @@ void Relay::judge_suspects(Clock::time_point now) {
     return;
   }
   const bool decides = log_.is_majority([&](int rank) { return !suspicions_.contains(rank); });
+  // What is decided from here on is not for them: they may go on by themselves.
+  for (const auto& [rank, suspicion] : suspicions_) member(rank).enlisted = false;
   for (const auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
     const bool partitioned = !decides && suspicion.evidence == Evidence::silence;
     decide(rank, partitioned ? ErrorCode::partitioned : ErrorCode::peer_lost,

@@ -43,8 +43,11 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   }
   const auto* const notice = std::get_if<Notice>(&message);
   if (const auto* summons = std::get_if<Summons>(&message); summons != nullptr && !log_.is_gone(from)) {
-    if (summons->is_sure && from < rank_ && from > hub_) follow(from, now);
+    if (from > rank_ || from <= hub_) return;
+    if (summons->is_sure) return follow(from, now);
+    outgoing_.push_back({from, Ping{log_.size()}});  // it lives, and waits for the hub that it knows
   } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
+    if (notice->code == ErrorCode::partitioned) return given_up_by_few(from, now);
     // Not from one that this rank has given up itself, unless it has found no other hub since.
     if (!log_.is_gone(from) && (!doubts_.contains(from) || without_hub_since_)) fence(from, notice->message);
   } else if (notice != nullptr && notice->kind == Notice::Kind::left && notice->peer == rank_) {
@@ -63,7 +66,7 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   } else if (from > rank_ && !log_.is_gone(from)) {
     held_.emplace_back(from, message);
   } else if (log_.is_lost(from)) {
-    outgoing_.push_back({from, expulsion(rank_, log_.why_lost(from))});
+    outgoing_.push_back({from, expulsion(rank_, log_.loss_of(from))});
   }
   const auto* const death = std::get_if<Death>(&message);
   if (death == nullptr || is_hub() || death->rank < 0 || death->rank >= rank_ || log_.is_gone(death->rank)) return;
@@ -94,7 +97,7 @@ void Seat::deliver(const Notice& notice) {
     return;
   }
   if (notice.kind == Notice::Kind::lost && !is_hub())
-    outgoing_.push_back({notice.peer, expulsion(rank_, notice.message)});
+    outgoing_.push_back({notice.peer, expulsion(rank_, log_.loss_of(notice.peer))});
   if (log_.is_gone(notice.peer) && notice.kind != Notice::Kind::answer)
     std::erase_if(held_, [&](const auto& said) { return said.first == notice.peer; });
   notices_.push_back(notice);
@@ -103,7 +106,7 @@ void Seat::deliver(const Notice& notice) {
 // This rank hears no more of the job.
 void Seat::fence(int by, const std::string& why) {
   if (std::exchange(is_over_, true)) return;
-  notices_.push_back(expulsion(by, why));
+  notices_.push_back(expulsion(by, {.why = why}));
 }
 
 void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now) {

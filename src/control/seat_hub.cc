@@ -65,6 +65,20 @@ void Seat::follow(int rank, Clock::time_point now) {
   choose_hub(now);
 }
 
+// That rank has noticed a cut of the network first, and is on a side of it that is no majority. This side may be one.
+void Seat::given_up_by_few(int rank, Clock::time_point now) {
+  if (log_.is_gone(rank)) return;
+  const std::string why = "it had no word from this side for too long, and has given this side up";
+  if (is_hub()) {
+    relay_->lose(rank, why, Evidence::closing, now);
+    take_relayed();
+  } else if (rank == hub_) {
+    doubt_hub(why, Evidence::closing, now);
+  } else if (rank < rank_) {
+    doubt(rank, {why, Evidence::closing});
+  }
+}
+
 // The better evidence counts.
 void Seat::doubt(int rank, const Doubt& doubt) {
   const auto [known, is_new] = doubts_.try_emplace(rank, doubt);
