@@ -50,6 +50,7 @@ struct Vote {
   std::vector<std::int32_t> ranks = {};  // of the job: all of the communicator, in its order
   On on = On::going_on;
   bool has_made = false;    // making: whether this rank has
+  bool asks = false;        // it is no vote: the rank asks who has not voted yet. A Notice{absent} follows
   std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
 };
 
@@ -69,6 +70,7 @@ struct Notice {
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
     differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
                // transfers, and the communicator is no lane: `peer` has sent them to this rank, which made no such lane
+    absent,    // the answer to Vote::asks: `ranks` are there and have not voted
   };
   Kind kind;
   int peer = -1;  // of the job (world rank)
@@ -77,8 +79,8 @@ struct Notice {
   std::string message;               // poisoned, expelled: why. lost: what became of `peer`, which the text calls "it"
   std::uint32_t serial = 0;          // of an event: its number, from 1
   int about = -1;                    // poisoned: the culprit, a rank of the job
-  Vote::On on = Vote::On::going_on;  // decided
-  std::vector<std::int32_t> ranks = {};  // decided: of the job
+  Vote::On on = Vote::On::going_on;  // decided, absent
+  std::vector<std::int32_t> ranks = {};  // likewise; of the job, in the order of the communicator
   bool confirmed = false;                // lost: the peer is dead, or stands still, as the kernel of its host says
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there

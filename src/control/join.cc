@@ -1,5 +1,6 @@
 #include "control/join.h"
 
+#include "base/seconds.h"
 #include "net/network.h"
 
 namespace tutti::internal {
@@ -30,16 +31,6 @@ bool is_well_formed(const Table& table, int size) {
 std::string outside(int size) {
   return " is outside 0.." + std::to_string(size - 1) + ", the job having " + std::to_string(size) +
          (size == 1 ? " rank" : " ranks");
-}
-
-std::string in_seconds(std::chrono::milliseconds time) {
-  std::string text = std::to_string(time.count() / 1000);
-  if (const auto rest = time.count() % 1000; rest != 0) {
-    std::string decimals = std::to_string(1000 + rest).substr(1);
-    while (decimals.back() == '0') decimals.pop_back();
-    text += "." + decimals;
-  }
-  return text + " s";
 }
 
 Error join_error(ErrorCode code, int rank, int peer, const std::string& message) {

@@ -73,7 +73,4 @@ Error join_error(ErrorCode code, int rank, int peer, const std::string& message)
 // " is outside 0..1, the job having 2 ranks"
 std::string outside(int size);
 
-// "5 s", "0.25 s"
-std::string in_seconds(std::chrono::milliseconds time);
-
 }  // namespace tutti::internal

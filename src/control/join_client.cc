@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/descriptor.h"
+#include "base/seconds.h"
 #include "control/join_sockets.h"
 
 namespace tutti::internal {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "base/seconds.h"
 #include "control/env.h"
 #include "control/join.h"
 #include "control/meeting.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/seconds.h"
 #include "control/join_sockets.h"
 
 namespace tutti::internal {

@@ -92,8 +92,8 @@ struct Desertion {};
 struct Withdrawal {};
 
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
-// was given up; agreed, differed: hub -> who said Farewell. Vote: member -> hub. Farewell: member -> hub; hub ->
-// members, when the hub leaves: what the next one is to compare with.
+// was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who asked by a Vote. Vote: member -> hub.
+// Farewell: member -> hub; hub -> members, when the hub leaves: what the next one is to compare with.
 using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
                                     Farewell, Enlistment, Death, Summons, Survey, Vote, Desertion, Withdrawal>;
 

@@ -106,7 +106,12 @@ void Relay::serve(int from, const ControlMessage& message) {
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
     lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
-    votes_.heard(from, *vote, log_);
+    if (!vote->asks) return votes_.heard(from, *vote, log_);
+    tell(from, Notice{.kind = Notice::Kind::absent,
+                      .peer = from,
+                      .communicator = vote->communicator,
+                      .on = vote->on,
+                      .ranks = votes_.absent(*vote, log_)});
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {

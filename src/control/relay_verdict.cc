@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/join.h"
+#include "base/seconds.h"
 #include "control/relay.h"
 
 namespace tutti::internal {

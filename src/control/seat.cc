@@ -17,6 +17,12 @@ bool ends(const Vote& vote, const Notice& event) {
   }
 }
 
+// It is not asked again at the next hub.
+bool is_question(const ControlMessage& message) {
+  const auto* const vote = std::get_if<Vote>(&message);
+  return std::holds_alternative<Probe>(message) || std::holds_alternative<Survey>(message) || (vote && vote->asks);
+}
+
 }  // namespace
 
 Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point now)
@@ -186,8 +192,7 @@ void Seat::request(ControlMessage message, Clock::time_point now) {
     if (vote->on == Vote::On::making && !log_.can_make(vote->communicator, vote->ranks)) return;
     vote->known = log_.size();
   }
-  if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Survey>(message))
-    unsettled_.push_back(message);
+  if (!is_question(message)) unsettled_.push_back(message);
   if (is_hub()) {
     relay_->received(rank_, message, now);
     take_relayed();

@@ -22,6 +22,16 @@ class Votes {
     if (vote.has_made) open.made.insert(from);
   }
 
+  // The ranks that are there and have not voted on that yet.
+  std::vector<std::int32_t> absent(const Vote& vote, const EventLog& log) const {
+    const auto open = open_.find({vote.communicator, vote.on});
+    std::vector<std::int32_t> absent;
+    if (open == open_.end()) return absent;
+    for (const std::int32_t rank : vote.ranks)
+      if (is_left(rank, log) && !open->second.voted.contains(rank)) absent.push_back(rank);
+    return absent;
+  }
+
   // What can be decided now, each once: Notice{decided}. Nobody who is suspected decides who goes on.
   template <class IsSuspected>
   std::vector<Notice> take_decided(const EventLog& log, IsSuspected&& is_suspected) {
@@ -33,7 +43,7 @@ class Votes {
       if (!goes_on && !log.can_make(communicator, open.ranks)) return true;
       std::vector<std::int32_t> left;
       for (const std::int32_t rank : open.ranks)
-        if (rank >= 0 && rank < log.ranks() && !log.is_gone(rank)) left.push_back(rank);
+        if (is_left(rank, log)) left.push_back(rank);
       const bool all_have_voted = std::ranges::all_of(
           left, [&](int rank) { return open.voted.contains(rank) && !(goes_on && is_suspected(rank)); });
       if (!all_have_voted) return false;
@@ -51,6 +61,9 @@ class Votes {
     std::vector<std::int32_t> ranks;
     std::set<int> voted, made;
   };
+  static bool is_left(std::int32_t rank, const EventLog& log) {
+    return rank >= 0 && rank < log.ranks() && !log.is_gone(rank);
+  }
   std::map<std::pair<std::uint64_t, Vote::On>, Open> open_;
 };
 

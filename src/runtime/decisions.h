@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "control/control.h"
 
@@ -17,12 +18,14 @@ namespace tutti::internal {
 // Thread-safe.
 class Decisions {
  public:
-  // Notice{decided}, of a communicator that is there: kept until somebody waits for it. {expelled}: nothing else comes
-  // any more.
+  // Notice{decided} or {absent}, of a communicator that is there: kept until somebody waits for it. {expelled}: nothing
+  // else comes any more.
   void heard(const Notice& notice) {
     const std::lock_guard lock(mutex_);
     if (notice.kind == Notice::Kind::decided)
       decided_[{notice.communicator, notice.on}].push_back(notice);
+    else if (notice.kind == Notice::Kind::absent)
+      absent_.insert_or_assign({notice.communicator, notice.on}, notice.ranks);
     else
       expelled_ = notice;
     news_.notify_all();
@@ -33,7 +36,7 @@ class Decisions {
   template <class IsInVain>
   std::optional<Notice> wait(std::uint64_t communicator, Vote::On on, std::chrono::milliseconds limit,
                              IsInVain&& is_in_vain) {
-    const std::pair about{communicator, on};
+    const About about{communicator, on};
     std::unique_lock lock(mutex_);
     news_.wait_for(lock, limit, [&] { return expelled_ || decided_.contains(about) || is_in_vain(); });
     const auto found = decided_.find(about);
@@ -43,10 +46,21 @@ class Decisions {
     if (found->second.empty()) decided_.erase(found);
     return next;
   }
+  // Blocks until the hub has said who has not voted yet, and takes that: ranks of the job. Nothing: not within `limit`.
+  std::optional<std::vector<std::int32_t>> wait_for_absent(std::uint64_t communicator, Vote::On on,
+                                                           std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    const About about{communicator, on};
+    news_.wait_for(lock, limit, [&] { return expelled_ || absent_.contains(about); });
+    auto found = absent_.extract(about);
+    return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+  }
   // The communicator is no more: nobody waits.
   void forget(std::uint64_t communicator) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(decided_, [&](const auto& entry) { return entry.first.first == communicator; });
+    const auto is_of_it = [&](const auto& entry) { return entry.first.first == communicator; };
+    std::erase_if(decided_, is_of_it);
+    std::erase_if(absent_, is_of_it);
   }
   // It may have become true.
   void look_again() {
@@ -55,9 +69,11 @@ class Decisions {
   }
 
  private:
+  using About = std::pair<std::uint64_t, Vote::On>;  // a communicator, and what is voted on
   std::mutex mutex_;
   std::condition_variable news_;
-  std::map<std::pair<std::uint64_t, Vote::On>, std::deque<Notice>> decided_;  // by communicator
+  std::map<About, std::deque<Notice>> decided_;
+  std::map<About, std::vector<std::int32_t>> absent_;
   std::optional<Notice> expelled_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/seconds.h"
 #include "runtime/making.h"
 
 namespace tutti::internal {
@@ -85,12 +86,18 @@ std::shared_ptr<Group> shrink(Group& group) {
   const Members& members = group.members();
   const auto limit = limit_of_votes(group);
   vote(group, Vote::On::going_on);
-  const auto decided = job.notices().decisions().wait(group.id(), Vote::On::going_on, limit, [] { return false; });
+  Decisions& decisions = job.notices().decisions();
+  auto decided = decisions.wait(group.id(), Vote::On::going_on, limit, [] { return false; });
   if (!decided) {
-    throw Error(ErrorCode::timeout,
-                members.own_name() + ": shrink: not all ranks that are left have called it within " +
-                    std::to_string(std::chrono::duration<double>(limit).count()) + " s",
-                group.rank(), -1);
+    const std::vector<int> absent = absent_from_vote(group, Vote::On::going_on);
+    decided = decisions.wait(group.id(), Vote::On::going_on, {}, [] { return true; });  // they may just have come
+    if (!decided)
+      throw Error(
+          ErrorCode::timeout,
+          members.own_name() + ": shrink: " +
+              (absent.empty() ? "not all ranks that are left" : "all that are left but " + members.names_of(absent)) +
+              " have called it within " + in_seconds(limit),
+          group.rank(), absent.empty() ? -1 : absent.front());
   }
   if (decided->kind == Notice::Kind::expelled)
     throw Error(decided->code, members.own_name() + ": shrink: the other ranks have given it up: " + decided->message,

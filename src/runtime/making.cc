@@ -3,17 +3,40 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/seconds.h"
+
 namespace tutti::internal {
+namespace {
+
+// A question is lost while there is no hub.
+constexpr int kAsksAtMost = 10;
+constexpr std::chrono::milliseconds kAsksAgainAfter{50};
+
+}  // namespace
 
 std::chrono::milliseconds limit_of_votes(Group& group) {
   return group.timeout().count() > 0 ? group.timeout() : group.job().settings().timeout;
 }
 
 void vote(Group& group, Vote::On on, bool has_made) {
-  const std::vector<int> ranks = group.members().job_ranks();
+  const std::vector<int>& ranks = group.members().job_ranks();
   group.job().notices().decisions().forget(group.id());
   group.job().control().vote(
       {.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}, .on = on, .has_made = has_made});
+}
+
+std::vector<int> absent_from_vote(Group& group, Vote::On on) {
+  const std::vector<int>& ranks = group.members().job_ranks();
+  for (int i = 0; i < kAsksAtMost; ++i) {
+    group.job().control().vote(
+        {.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}, .on = on, .asks = true});
+    const auto answer = group.job().notices().decisions().wait_for_absent(group.id(), on, kAsksAgainAfter);
+    if (!answer) continue;
+    std::vector<int> absent;
+    for (const std::int32_t rank : *answer) absent.push_back(group.members().rank_of(rank));
+    return absent;
+  }
+  return {};
 }
 
 std::vector<bool> vote_on_making(Group& group, bool has_made) {
@@ -31,10 +54,14 @@ std::vector<bool> vote_on_making(Group& group, bool has_made) {
   Decisions& decisions = job.notices().decisions();
   auto decided = decisions.wait(group.id(), Vote::On::making, limit_of_votes(group), is_in_vain);
   if (!decided) {
-    if (const int rank = leaver(); rank < group.size())
+    if (const int rank = leaver(); rank < group.size()) {
       group.abort({ErrorCode::peer_left, rank, members.name_of(rank) + " has left before all had made it"});
-    else
-      group.abort({ErrorCode::timeout, -1, "not all ranks have made it in time"});
+    } else if (!group.failure()) {
+      const std::vector<int> absent = absent_from_vote(group, Vote::On::making);
+      group.abort({ErrorCode::timeout, absent.empty() ? -1 : absent.front(),
+                   (absent.empty() ? "not all ranks" : "all but " + members.names_of(absent)) +
+                       " have made it within " + in_seconds(limit_of_votes(group))});
+    }
     // The verdict is there. The hub may have decided before it.
     decided = decisions.wait(group.id(), Vote::On::making, {}, [] { return true; });
   }

@@ -41,6 +41,18 @@ class Members {
     return name + " (of the job: " + std::to_string(job_ranks_[rank]) + ")";
   }
   std::string own_name() const { return name_of(rank_); }
+  // "rank 2", "ranks 2, 5 and 7"; the first few of many.
+  std::string names_of(const std::vector<int>& ranks) const {
+    if (ranks.size() == 1) return name_of(ranks.front());
+    const std::size_t named = std::min(ranks.size(), kNamed);
+    std::string text = "ranks";
+    for (std::size_t i = 0; i < named; ++i) {
+      text += i == 0 ? " " : i + 1 == ranks.size() ? " and " : ", ";
+      text += std::to_string(number_of(ranks[i]));
+    }
+    return named == ranks.size() ? text : text + " and " + std::to_string(ranks.size() - named) + " more";
+  }
+  static constexpr std::size_t kNamed = 8;
 
   // As describe(call), and of a transfer also "from rank 0 to rank 3".
   std::string name_of(const Call& call) const {

@@ -26,6 +26,7 @@ void Notices::heard(const Notice& notice) {
       }
       decisions_.look_again();
       break;
+    case Notice::Kind::absent:
     case Notice::Kind::decided:
       if (std::ranges::find(members_, notice.communicator, &JobMember::id) != members_.end()) decisions_.heard(notice);
       break;

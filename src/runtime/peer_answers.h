@@ -64,15 +64,10 @@ class PeerAnswers {
   std::string absence_of(const std::vector<int>& absent, const Call& call) const {
     if (absent.size() == 1) return standing_of(absent.front(), call, false);
     const std::lock_guard lock(mutex_);
-    const std::size_t named = std::min<std::size_t>(absent.size(), 8);
-    std::string text = "ranks", last;
-    for (std::size_t i = 0; i < named; ++i) {
-      text += i == 0 ? " " : i + 1 == absent.size() ? " and " : ", ";
-      text += std::to_string(members_.number_of(absent[i]));
+    std::string last;
+    for (std::size_t i = 0; i < std::min(absent.size(), Members::kNamed); ++i)
       last.append(" ").append(members_.name_of(absent[i])).append(" ").append(last_of(absent[i])).append(";");
-    }
-    if (named < absent.size()) text += " and " + std::to_string(absent.size() - named) + " more";
-    return text + " have not entered " + members_.name_of(call) + ";" + last;
+    return members_.names_of(absent) + " have not entered " + members_.name_of(call) + ";" + last;
   }
 
   // How `peer` stands in the call, as far as it has said: "rank 2 has not entered all_reduce #412 (float32 x 1048576,

@@ -45,7 +45,7 @@ std::vector<ControlMessage> one_of_each() {
           Death{2},
           Summons{true},
           Survey{1, 2, 3, {4, 5}},
-          Vote{6, {7, 8, 9}, Vote::On::making, true, 1},
+          Vote{6, {7, 8, 9}, Vote::On::making, true, false, 1},
           Desertion{},
           Withdrawal{}};
 }

@@ -259,6 +259,22 @@ TEST(Relay, TellsVotesOfDifferentKindsApart) {
   EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 3u);
 }
 
+TEST(Relay, SaysWhoHasNotVotedYet) {
+  Hub hub(5);
+  const auto absent = [&hub] {
+    Vote question = vote_on(5, false);
+    question.asks = true;
+    hub.relay.received(0, question, at(2));
+    const auto out = hub.relay.take_outgoing();
+    return std::get<Notice>(out.at(0).message).ranks;
+  };
+  EXPECT_TRUE(absent().empty());  // there is no vote
+  hub.relay.received(0, vote_on(5, true), at(1));
+  EXPECT_EQ(absent(), (std::vector<std::int32_t>{1, 2}));
+  hub.relay.received(1, vote_on(5, true), at(1));
+  EXPECT_EQ(absent(), (std::vector<std::int32_t>{2}));
+}
+
 TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {
   Hub hub(4);
   hub.relay.received(0, vote_on(5, true), at(1));

@@ -108,7 +108,10 @@ TEST_P(Shrink, ARankThatDoesNotComeEndsTheWait) {
   });
   for (const int rank : {0, 1}) {
     ASSERT_TRUE(thrown[static_cast<std::size_t>(rank)]);
-    EXPECT_EQ(thrown[static_cast<std::size_t>(rank)]->code, ErrorCode::timeout);
+    const Error& error = *thrown[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(error.code, ErrorCode::timeout);
+    EXPECT_EQ(error.peer, 2);
+    EXPECT_EQ(reason_of(error), "shrink: all that are left but rank 2 have called it within 0.4 s");
   }
 }
 

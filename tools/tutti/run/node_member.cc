@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
-#include "control/join.h"
+#include "base/seconds.h"
 #include "net/secret.h"
 #include "run/node_time.h"
 

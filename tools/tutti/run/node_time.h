@@ -8,7 +8,7 @@
 #include <chrono>
 #include <string>
 
-#include "control/join.h"
+#include "base/seconds.h"
 #include "tutti/settings.h"
 
 namespace tutti::internal::tools {

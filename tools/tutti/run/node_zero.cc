@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/join.h"
+#include "base/seconds.h"
 #include "net/secret.h"
 #include "run/node_time.h"
 
