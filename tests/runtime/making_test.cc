@@ -1,9 +1,13 @@
 // split() and allocate() end on all ranks in the same way, whatever happens meanwhile.
+#include "runtime/making.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "net/free_port.h"
 #include "runtime/processes.h"
@@ -60,6 +64,36 @@ TEST_P(Making, HasMadeTheSameOnAllRanksWhenOneDies) {
       EXPECT_EQ(stories.of(r), stories.of(first)) << "round " << round;
       ranks.kill(r);
     }
+  }
+}
+
+// All have said what they want, and one of them does not come to an end with its part.
+TEST(MakingOfARank, WhoDoesNotVoteIsNamedByAll) {
+  constexpr int kRanks = 3;
+  const auto store = make_memory_store();
+  std::vector<std::optional<Error>> thrown(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      Settings settings{.rank = rank, .size = kRanks};
+      settings.timeout = 300ms;
+      const auto job = Job::join(settings, store.get());
+      const auto group = Group::make(job, 7, Members({0, 1, 2}, rank));
+      try {
+        make_on_all(*group, "split", "could not", [&] {
+          if (rank == 1) std::this_thread::sleep_for(700ms);
+          return true;
+        });
+      } catch (const Error& error) {
+        thrown[static_cast<std::size_t>(rank)] = error;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& error : thrown) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, ErrorCode::timeout);
+    EXPECT_EQ(error->peer, 1);
+    EXPECT_EQ(reason_of(*error), "all but rank 1 have made it within 0.3 s");
   }
 }
 
