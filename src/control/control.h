@@ -50,8 +50,14 @@ struct Vote {
   std::vector<std::int32_t> ranks = {};  // of the job: all of the communicator, in its order
   On on = On::going_on;
   bool has_made = false;    // making: whether this rank has
-  bool asks = false;        // it is no vote: the rank asks who has not voted yet. A Notice{absent} follows
   std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
+};
+
+// On whose word a rank is lost.
+enum class Word : std::uint8_t {
+  of_kernel,    // that of its host: it is dead, or stands still
+  of_majority,  // it may live, and has to end then
+  of_few,       // who are no majority: they may be cut off themselves. If it lives, it goes on without them
 };
 
 // A notice from the control plane. Delivered on the control thread.
@@ -65,12 +71,14 @@ struct Notice {
                // message: both have left it, and `peer` had made the call `call` where `about` had made `last`; all
                // zero: it had made none. (Calls of different numbers, or equal ones: the last of each.)
     // To one rank.
-    expelled,  // this rank was given up by the others, as `peer` says: final, all its communicators fail
+    expelled,  // this rank was given up by others, as `peer` says. What runtimes hear is final: all its communicators
+               // fail
     answer,    // the answer to probe(): what `peer` did at that sequence
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
     differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
                // transfers, and the communicator is no lane: `peer` has sent them to this rank, which made no such lane
-    absent,    // the answer to Vote::asks: `ranks` are there and have not voted
+    absent,    // the answer to ask_for_absent(): `ranks` are there and have not voted; `sequence` is the question's
+               // number
   };
   Kind kind;
   int peer = -1;  // of the job (world rank)
@@ -81,7 +89,7 @@ struct Notice {
   int about = -1;                    // poisoned: the culprit, a rank of the job
   Vote::On on = Vote::On::going_on;  // decided, absent
   std::vector<std::int32_t> ranks = {};  // likewise; of the job, in the order of the communicator
-  bool confirmed = false;                // lost: the peer is dead, or stands still, as the kernel of its host says
+  Word word = Word::of_majority;         // lost, expelled
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there
   bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
@@ -171,6 +179,8 @@ class Control {
   // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
   virtual void vote(Vote vote) = 0;  // thread-safe
+  // Asks the hub who has not voted on that yet; a Notice{absent} follows. Thread-safe.
+  virtual void ask_for_absent(std::uint64_t communicator, Vote::On on, std::uint32_t number) = 0;
   // Asks all these ranks, as probe() does. Only the first rank that asks about a call gets the answers. Thread-safe.
   virtual void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
                       std::uint32_t sequence) = 0;

@@ -99,7 +99,7 @@ void fields(auto& archive, Of<Member> auto& m) {
           m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
-  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.on, n.ranks, n.confirmed, n.sequence,
+  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.on, n.ranks, n.word, n.sequence,
           n.entered, n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) {
@@ -115,7 +115,8 @@ void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
 void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole, s.sequence, s.ranks); }
 void fields(auto&, Of<Desertion> auto&) {}
 void fields(auto&, Of<Withdrawal> auto&) {}
-void fields(auto& archive, Of<Vote> auto& v) { archive(v.communicator, v.ranks, v.on, v.has_made, v.asks, v.known); }
+void fields(auto& archive, Of<Vote> auto& v) { archive(v.communicator, v.ranks, v.on, v.has_made, v.known); }
+void fields(auto& archive, Of<RollCall> auto& r) { archive(r.communicator, r.on, r.number); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }

@@ -79,7 +79,7 @@ struct Death {
   std::int32_t rank = -1;
 };
 
-// The next hub -> a rank that has not enlisted. If that follows an earlier hub, it answers with a ping.
+// The next hub -> a rank that has not enlisted. A rank that waits for an earlier hub answers with a Ping.
 struct Summons {
   bool is_sure = false;  // that all ranks before it are dead or have left
 };
@@ -91,11 +91,19 @@ struct Desertion {};
 // The answer, if it does not become the hub now: it has forgotten the enlistment.
 struct Withdrawal {};
 
+// member -> hub: who has not voted on that yet?
+struct RollCall {
+  std::uint64_t communicator = 0;
+  Vote::On on = Vote::On::going_on;
+  std::uint32_t number = 0;  // of the question
+};
+
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
-// was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who asked by a Vote. Vote: member -> hub.
+// was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who sent a RollCall. Vote: member -> hub.
 // Farewell: member -> hub; hub -> members, when the hub leaves: what the next one is to compare with.
-using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
-                                    Farewell, Enlistment, Death, Summons, Survey, Vote, Desertion, Withdrawal>;
+using ControlMessage =
+    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell, Enlistment,
+                 Death, Summons, Survey, Vote, Desertion, Withdrawal, RollCall>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

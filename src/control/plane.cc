@@ -229,6 +229,12 @@ void Plane::vote(Vote vote) {
              [this, vote = std::move(vote)] { lines_->ask([&](Seat& seat) { seat.request(vote, Clock::now()); }); });
 }
 
+void Plane::ask_for_absent(std::uint64_t communicator, Vote::On on, std::uint32_t number) {
+  asio::post(io_, [this, question = RollCall{communicator, on, number}] {
+    lines_->ask([&](Seat& seat) { seat.request(question, Clock::now()); });
+  });
+}
+
 void Plane::survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
                    std::uint32_t sequence) {
   asio::post(io_, [this, survey = Survey{communicator, whole, sequence, {peers.begin(), peers.end()}}] {

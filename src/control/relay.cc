@@ -51,7 +51,9 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
     enlist(from, enlistment->events);
     judge(now);
   } else if (const auto* event = std::get_if<Notice>(&message); event != nullptr && event->serial > 0) {
-    if (!is_open_ && log_.append(*event)) tell(rank_, *event);
+    if (is_open_ || !log_.append(*event)) return;
+    tell(rank_, *event);
+    if (event->kind == Notice::Kind::lost) expel(event->peer);
   } else if (is_open_) {
     serve(from, message);
     judge(now);
@@ -106,12 +108,14 @@ void Relay::serve(int from, const ControlMessage& message) {
     if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
     lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
-    if (!vote->asks) return votes_.heard(from, *vote, log_);
+    votes_.heard(from, *vote, log_);
+  } else if (const auto* roll = std::get_if<RollCall>(&message)) {
     tell(from, Notice{.kind = Notice::Kind::absent,
                       .peer = from,
-                      .communicator = vote->communicator,
-                      .on = vote->on,
-                      .ranks = votes_.absent(*vote, log_)});
+                      .communicator = roll->communicator,
+                      .on = roll->on,
+                      .ranks = votes_.absent(roll->communicator, roll->on, log_),
+                      .sequence = roll->number});
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
@@ -145,7 +149,7 @@ void Relay::serve(int from, const ControlMessage& message) {
 }
 
 void Relay::close_votes() {
-  const auto is_suspected = [this](int rank) { return suspicions_.contains(rank); };
+  const auto is_suspected = [this](int rank) { return !is_here(rank); };
   for (Notice& decided : votes_.take_decided(log_, is_suspected)) {
     decided.peer = rank_;
     log(std::move(decided));

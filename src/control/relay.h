@@ -16,7 +16,7 @@
 //   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
 //   those that may live, or half of them and the lowest of these. If they are not, and there is only silence to go by,
 //   the others may be a majority that has given up this side: the error is `partitioned` then, and not `peer_lost`.
-//   If they are, and the network is back before they have noticed, this side tells them, and they go on without it.
+//   Such a verdict does not bind the others. If they hear of it, they go on without this side, if they can.
 #pragma once
 
 #include <chrono>
@@ -54,11 +54,11 @@ std::string silent_for(Clock::duration silence);
 enum class Evidence : std::uint8_t {
   kernel,   // the kernel of its host says that its process has ended
   closing,  // its connection was closed, or cannot be made
+  gave_up,  // it has given up the ranks here itself, and is on a side that is no majority
   silence,
 };
 
-// What a rank hears that was given up. Its code is `partitioned` where ranks have done that that are no majority: then
-// it goes on without them, if it can.
+// What a rank hears that was given up.
 Notice expulsion(int by, const EventLog::Loss& loss);
 
 struct Outgoing {
@@ -112,6 +112,8 @@ class Relay {
   void serve(int from, const ControlMessage& message);
   bool may_be_more(Clock::time_point now) const;
   void judge_suspects(Clock::time_point now);
+  // With this hub, as far as it knows.
+  bool is_here(int rank) const { return !suspicions_.contains(rank) && !deserters_.contains(rank); }
   void log(Notice event);
   void expel(int rank);
   void tell(int rank, ControlMessage message);  // if it is present
@@ -119,7 +121,8 @@ class Relay {
   // No network can be at fault on the hub's own host.
   bool is_confirmed(int rank, Evidence evidence) const {
     return evidence == Evidence::kernel ||
-           hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)];
+           (evidence != Evidence::gave_up &&
+            hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)]);
   }
 
   const int rank_;
@@ -130,7 +133,7 @@ class Relay {
   bool is_deserted_ = false;
   const Pace pace_;
   Clock::time_point last_tick_;
-  const Clock::time_point begun_;
+  Clock::time_point begun_;
   bool is_open_;                 // all members have enlisted
   bool is_late_ = false;         // they should have by now
   std::uint32_t opened_at_ = 0;  // how many events there were then

@@ -12,8 +12,6 @@ namespace {
 constexpr std::chrono::milliseconds kAfterClosing{50};
 // In which members come to a new hub by themselves. Then it calls them.
 constexpr std::chrono::milliseconds kEnlistsWithin{50};
-// Times the silence. One that waits for an earlier hub has turned away from that by then.
-constexpr int kFollowsAnother = 2;
 
 }  // namespace
 
@@ -32,8 +30,9 @@ Notice expulsion(int by, const EventLog::Loss& loss) {
   Notice notice;
   notice.kind = Notice::Kind::expelled;
   notice.peer = by;
-  notice.code = loss.code == ErrorCode::partitioned ? ErrorCode::partitioned : ErrorCode::expelled;
+  notice.code = ErrorCode::expelled;
   notice.message = loss.why;
+  notice.word = loss.word;
   return notice;
 }
 
@@ -46,8 +45,8 @@ Pace Pace::of(std::chrono::milliseconds heartbeat_timeout) {
 void Relay::lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now) {
   if (log_.is_gone(rank) || rank == rank_) return;
   const auto wait = is_confirmed(rank, evidence)    ? Clock::duration(0)
-                    : evidence == Evidence::closing ? kAfterClosing
-                                                    : pace_.tick;
+                    : evidence == Evidence::silence ? pace_.tick
+                                                    : kAfterClosing;
   const auto known = suspicions_.find(rank);
   if (known == suspicions_.end() || evidence < known->second.evidence)
     suspicions_.insert_or_assign(rank, Suspicion{why, evidence, now + wait});
@@ -55,11 +54,14 @@ void Relay::lose(int rank, const std::string& why, Evidence evidence, Clock::tim
 }
 
 void Relay::tick(Clock::time_point now) {
-  if (was_asleep(pace_, last_tick_, now))
+  if (was_asleep(pace_, last_tick_, now)) {
     for (Member& one : members_) one.heard = now;
+    begun_ = now;
+  }
   last_tick_ = now;
   const std::uint32_t known = known_to_all();
   log_.forget(known);
+  const auto patience = 3 * pace_.silence / 2;  // within the silence a rank turns away from a hub that is lost
   // Lower ones too: one that was doubted may have spoken once more, and have ended then.
   for (int rank = 0; rank < log_.ranks(); ++rank) {
     if (rank == rank_ || log_.is_gone(rank)) continue;
@@ -67,8 +69,8 @@ void Relay::tick(Clock::time_point now) {
     if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
     if (member(rank).enlisted)
       tell(rank, Ping{known});
-    else if (now - begun_ > kFollowsAnother * pace_.silence)
-      lose(rank, "it follows another hub, which cannot be reached from here", Evidence::silence, now);
+    else if (now - begun_ > patience)
+      lose(rank, "it did not come to the new hub", Evidence::silence, now);
     else if (is_late_ && rank > rank_)
       tell(rank, Summons{});
   }
@@ -106,14 +108,14 @@ bool Relay::may_be_more(Clock::time_point now) const {
 }
 
 void Relay::judge_suspects(Clock::time_point now) {
-  const auto decide = [&](int rank, ErrorCode code, const std::string& why, bool confirmed) {
-    log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .confirmed = confirmed});
+  const auto decide = [&](int rank, ErrorCode code, const std::string& why, Word word) {
+    log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .word = word});
   };
   std::map<int, Suspicion> rest;
   for (auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
     if (log_.is_gone(rank)) continue;
     if (is_confirmed(rank, suspicion.evidence))
-      decide(rank, ErrorCode::peer_lost, suspicion.why, true);
+      decide(rank, ErrorCode::peer_lost, suspicion.why, Word::of_kernel);
     else
       rest.emplace(rank, std::move(suspicion));
   }
@@ -124,13 +126,14 @@ void Relay::judge_suspects(Clock::time_point now) {
     for (auto& [rank, suspicion] : suspicions_) suspicion.until = now + pace_.tick / 2;
     return;
   }
-  const bool decides = log_.is_majority([&](int rank) { return !suspicions_.contains(rank); });
+  const bool decides = log_.is_majority([&](int rank) { return is_here(rank); });
   // What is decided from here on is not for them: they may go on by themselves.
   for (const auto& [rank, suspicion] : suspicions_) member(rank).enlisted = false;
   for (const auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
-    const bool partitioned = !decides && suspicion.evidence == Evidence::silence;
+    const bool partitioned = !decides && suspicion.evidence >= Evidence::gave_up;
     decide(rank, partitioned ? ErrorCode::partitioned : ErrorCode::peer_lost,
-           suspicion.why + (partitioned ? "; the ranks that are left here are no majority" : ""), false);
+           suspicion.why + (partitioned ? "; the ranks that are left here are no majority" : ""),
+           decides ? Word::of_majority : Word::of_few);
   }
 }
 

@@ -19,8 +19,8 @@ bool ends(const Vote& vote, const Notice& event) {
 
 // It is not asked again at the next hub.
 bool is_question(const ControlMessage& message) {
-  const auto* const vote = std::get_if<Vote>(&message);
-  return std::holds_alternative<Probe>(message) || std::holds_alternative<Survey>(message) || (vote && vote->asks);
+  return std::holds_alternative<Probe>(message) || std::holds_alternative<Survey>(message) ||
+         std::holds_alternative<RollCall>(message);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (summons->is_sure) return follow(from, now);
     outgoing_.push_back({from, Ping{log_.size()}});  // it lives, and waits for the hub that it knows
   } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
-    if (notice->code == ErrorCode::partitioned) return given_up_by_few(from, now);
+    if (notice->word == Word::of_few) return given_up_by_few(from, now);
     // Not from one that this rank has given up itself, unless it has found no other hub since.
     if (!log_.is_gone(from) && (!doubts_.contains(from) || without_hub_since_)) fence(from, notice->message);
   } else if (notice != nullptr && notice->kind == Notice::Kind::left && notice->peer == rank_) {

@@ -65,17 +65,17 @@ void Seat::follow(int rank, Clock::time_point now) {
   choose_hub(now);
 }
 
-// That rank has noticed a cut of the network first, and is on a side of it that is no majority. This side may be one.
+// That rank is on a side that is no majority. This side may be one.
 void Seat::given_up_by_few(int rank, Clock::time_point now) {
   if (log_.is_gone(rank)) return;
-  const std::string why = "it had no word from this side for too long, and has given this side up";
+  const std::string why = "it goes on without the ranks that are left here, as it had no word of them for too long";
   if (is_hub()) {
-    relay_->lose(rank, why, Evidence::closing, now);
+    relay_->lose(rank, why, Evidence::gave_up, now);
     take_relayed();
   } else if (rank == hub_) {
-    doubt_hub(why, Evidence::closing, now);
+    doubt_hub(why, Evidence::gave_up, now);
   } else if (rank < rank_) {
-    doubt(rank, {why, Evidence::closing});
+    doubt(rank, {why, Evidence::gave_up});
   }
 }
 

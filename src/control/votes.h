@@ -23,11 +23,11 @@ class Votes {
   }
 
   // The ranks that are there and have not voted on that yet.
-  std::vector<std::int32_t> absent(const Vote& vote, const EventLog& log) const {
-    const auto open = open_.find({vote.communicator, vote.on});
+  std::vector<std::int32_t> absent(std::uint64_t communicator, Vote::On on, const EventLog& log) const {
+    const auto open = open_.find({communicator, on});
     std::vector<std::int32_t> absent;
     if (open == open_.end()) return absent;
-    for (const std::int32_t rank : vote.ranks)
+    for (const std::int32_t rank : open->second.ranks)
       if (is_left(rank, log) && !open->second.voted.contains(rank)) absent.push_back(rank);
     return absent;
   }

@@ -24,10 +24,11 @@ class Decisions {
     const std::lock_guard lock(mutex_);
     if (notice.kind == Notice::Kind::decided)
       decided_[{notice.communicator, notice.on}].push_back(notice);
-    else if (notice.kind == Notice::Kind::absent)
-      absent_.insert_or_assign({notice.communicator, notice.on}, notice.ranks);
-    else
+    else if (notice.kind == Notice::Kind::expelled)
       expelled_ = notice;
+    else if (const auto asked = questions_.find({notice.communicator, notice.on});
+             asked != questions_.end() && asked->second.number == notice.sequence)
+      asked->second.absent = notice.ranks;
     news_.notify_all();
   }
 
@@ -46,21 +47,30 @@ class Decisions {
     if (found->second.empty()) decided_.erase(found);
     return next;
   }
-  // Blocks until the hub has said who has not voted yet, and takes that: ranks of the job. Nothing: not within `limit`.
+  // Before Control::ask_for_absent(): the number of the question. A late answer to an earlier one does not count.
+  std::uint32_t ask(std::uint64_t communicator, Vote::On on) {
+    const std::lock_guard lock(mutex_);
+    questions_.insert_or_assign({communicator, on}, Question{++asked_, {}});
+    return asked_;
+  }
+  // Blocks until the answer is there: ranks of the job. Nothing: not within `limit`, or the vote is decided.
   std::optional<std::vector<std::int32_t>> wait_for_absent(std::uint64_t communicator, Vote::On on,
                                                            std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
     const About about{communicator, on};
-    news_.wait_for(lock, limit, [&] { return expelled_ || absent_.contains(about); });
-    auto found = absent_.extract(about);
-    return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+    std::unique_lock lock(mutex_);
+    const auto answer = [&] {
+      const auto asked = questions_.find(about);
+      return asked == questions_.end() ? std::nullopt : asked->second.absent;
+    };
+    news_.wait_for(lock, limit, [&] { return answer() || decided_.contains(about) || expelled_; });
+    return answer();
   }
   // The communicator is no more: nobody waits.
   void forget(std::uint64_t communicator) {
     const std::lock_guard lock(mutex_);
     const auto is_of_it = [&](const auto& entry) { return entry.first.first == communicator; };
     std::erase_if(decided_, is_of_it);
-    std::erase_if(absent_, is_of_it);
+    std::erase_if(questions_, is_of_it);
   }
   // It may have become true.
   void look_again() {
@@ -70,10 +80,16 @@ class Decisions {
 
  private:
   using About = std::pair<std::uint64_t, Vote::On>;  // a communicator, and what is voted on
+  struct Question {
+    std::uint32_t number = 0;
+    std::optional<std::vector<std::int32_t>> absent;
+  };
+
   std::mutex mutex_;
   std::condition_variable news_;
   std::map<About, std::deque<Notice>> decided_;
-  std::map<About, std::vector<std::int32_t>> absent_;
+  std::map<About, Question> questions_;
+  std::uint32_t asked_ = 0;
   std::optional<Notice> expelled_;
 };
 

@@ -26,17 +26,17 @@ void vote(Group& group, Vote::On on, bool has_made) {
 }
 
 std::vector<int> absent_from_vote(Group& group, Vote::On on) {
-  const std::vector<int>& ranks = group.members().job_ranks();
+  Decisions& decisions = group.job().notices().decisions();
+  const std::uint32_t number = decisions.ask(group.id(), on);
+  std::vector<int> absent;
   for (int i = 0; i < kAsksAtMost; ++i) {
-    group.job().control().vote(
-        {.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}, .on = on, .asks = true});
-    const auto answer = group.job().notices().decisions().wait_for_absent(group.id(), on, kAsksAgainAfter);
+    group.job().control().ask_for_absent(group.id(), on, number);
+    const auto answer = decisions.wait_for_absent(group.id(), on, kAsksAgainAfter);
     if (!answer) continue;
-    std::vector<int> absent;
     for (const std::int32_t rank : *answer) absent.push_back(group.members().rank_of(rank));
-    return absent;
+    break;
   }
-  return {};
+  return absent;
 }
 
 std::vector<bool> vote_on_making(Group& group, bool has_made) {
@@ -53,17 +53,20 @@ std::vector<bool> vote_on_making(Group& group, bool has_made) {
   const auto is_in_vain = [&] { return leaver() < group.size() || group.failure().has_value(); };
   Decisions& decisions = job.notices().decisions();
   auto decided = decisions.wait(group.id(), Vote::On::making, limit_of_votes(group), is_in_vain);
+  const auto take_decided = [&] { return decisions.wait(group.id(), Vote::On::making, {}, [] { return true; }); };
+  std::vector<int> absent;
+  if (!decided && leaver() == group.size() && !group.failure()) {
+    absent = absent_from_vote(group, Vote::On::making);
+    decided = take_decided();  // the last ones may just have come
+  }
   if (!decided) {
-    if (const int rank = leaver(); rank < group.size()) {
+    if (const int rank = leaver(); rank < group.size())
       group.abort({ErrorCode::peer_left, rank, members.name_of(rank) + " has left before all had made it"});
-    } else if (!group.failure()) {
-      const std::vector<int> absent = absent_from_vote(group, Vote::On::making);
+    else
       group.abort({ErrorCode::timeout, absent.empty() ? -1 : absent.front(),
                    (absent.empty() ? "not all ranks" : "all but " + members.names_of(absent)) +
                        " have made it within " + in_seconds(limit_of_votes(group))});
-    }
-    // The verdict is there. The hub may have decided before it.
-    decided = decisions.wait(group.id(), Vote::On::making, {}, [] { return true; });
+    decided = take_decided();  // the verdict is there, and the hub may have decided before it
   }
   if (!decided || decided->kind != Notice::Kind::decided) group.refuse();
   for (int r = 0; r < group.size(); ++r) made[r] = std::ranges::find(decided->ranks, ranks[r]) != decided->ranks.end();

@@ -24,7 +24,7 @@ std::vector<ControlMessage> one_of_each() {
   notice.serial = 12;
   notice.about = 2;
   notice.ranks = {1, 3};
-  notice.confirmed = true;
+  notice.word = Word::of_few;
   notice.sequence = 99;
   notice.entered = true;
   notice.call = Tag{{1, 2}};
@@ -45,9 +45,10 @@ std::vector<ControlMessage> one_of_each() {
           Death{2},
           Summons{true},
           Survey{1, 2, 3, {4, 5}},
-          Vote{6, {7, 8, 9}, Vote::On::making, true, false, 1},
+          Vote{6, {7, 8, 9}, Vote::On::making, true, 1},
           Desertion{},
-          Withdrawal{}};
+          Withdrawal{},
+          RollCall{6, Vote::On::making, 2}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

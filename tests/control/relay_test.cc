@@ -262,9 +262,7 @@ TEST(Relay, TellsVotesOfDifferentKindsApart) {
 TEST(Relay, SaysWhoHasNotVotedYet) {
   Hub hub(5);
   const auto absent = [&hub] {
-    Vote question = vote_on(5, false);
-    question.asks = true;
-    hub.relay.received(0, question, at(2));
+    hub.relay.received(0, RollCall{5, Vote::On::making, 3}, at(2));
     const auto out = hub.relay.take_outgoing();
     return std::get<Notice>(out.at(0).message).ranks;
   };

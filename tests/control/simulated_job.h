@@ -88,7 +88,13 @@ class SimulatedJob {
     if (at(rank).state == State::stopped) at(rank).state = State::runs;
   }
   void cut(int host, int other) { cuts_.insert(std::minmax(host, other)); }
-  void mend() { cuts_.clear(); }
+  // Each connection comes back within that time, not all at once.
+  void mend(milliseconds within) {
+    for (int a = 0; a < size(); ++a)
+      for (int b = 0; b < a; ++b)
+        if (is_cut(a, b)) back_at_[{b, a}] = now_ + milliseconds(random_() % static_cast<unsigned>(within.count() + 1));
+    cuts_.clear();
+  }
 
   void run(milliseconds time) {
     for (const auto end = now_ + time; now_ < end;) step();
@@ -113,7 +119,9 @@ class SimulatedJob {
 
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   bool is_cut(int a, int b) const {
-    return cuts_.contains(std::minmax(hosts_[static_cast<std::size_t>(a)], hosts_[static_cast<std::size_t>(b)]));
+    const auto back = back_at_.find(std::minmax(a, b));
+    return cuts_.contains(std::minmax(hosts_[static_cast<std::size_t>(a)], hosts_[static_cast<std::size_t>(b)])) ||
+           (back != back_at_.end() && now_ < back->second);
   }
   void open(int a, int b) { lines_[{a, b}] = lines_[{b, a}] = Line(); }
   bool is_open(int from, int to) {
@@ -223,8 +231,9 @@ class SimulatedJob {
   std::mt19937 random_;
   Clock::time_point now_{};
   std::vector<Rank> ranks_;
-  std::map<std::pair<int, int>, Line> lines_;  // from, to
-  std::set<std::pair<int, int>> cuts_;         // hosts
+  std::map<std::pair<int, int>, Line> lines_;                 // from, to
+  std::set<std::pair<int, int>> cuts_;                        // hosts
+  std::map<std::pair<int, int>, Clock::time_point> back_at_;  // ranks
 };
 
 }  // namespace tutti::internal

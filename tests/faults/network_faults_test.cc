@@ -132,11 +132,12 @@ class NetworkCourse {
     if (went_on_[0] && went_on_[1] && *went_on_[0] != *went_on_[1]) blame("both sides go on");
   }
 
-  // Those that were given up by the others each say so of themselves.
+  // Those that were given up by the others each say so of themselves. Ranks of one host may be of both sides if the
+  // network does not come back for all of them at once.
   void compare(int host) {
     const int side = plan_.goes_on_at(host) ? 1 : 0;
     Clock::time_point heard;
-    const FaultJob::Story* first = nullptr;
+    std::map<std::string, const FaultJob::Story*> first_of;  // by code
     for (int number = 0; number < plan_.job.ranks; ++number) {
       if (!is_of(number, host)) continue;
       const auto& rank = job_.rank(number);
@@ -145,15 +146,16 @@ class NetworkCourse {
       if (rank.story->when - *rank.heard > kCallThrowsWithin) blame("a call throws late");
       tally_.thrown.push_back(seconds(rank.story->when - *rank.heard));
       if (rank.story->code == "expelled") continue;
-      if (first != nullptr && !is_same(*first, *rank.story)) blame("the stories of a side differ");
-      first = &*rank.story;
+      const FaultJob::Story* const first = first_of.emplace(rank.story->code, &*rank.story).first->second;
+      if (!is_same(*first, *rank.story)) blame("the stories of a side differ");
     }
     last_heard_ = std::max(last_heard_, heard);
     if (!plan_.is_long()) return;
     tally_.of_side[side].push_back(seconds(heard - cut_));
     if (heard - cut_ > kCutIsHeardWithin) blame("heard after " + std::to_string(seconds(heard - cut_)) + " s");
-    if (side == 1 && (first == nullptr || first->code != "peer_lost")) blame("not what a majority should hear");
-    if (side == 0 && first != nullptr && first->code != "partitioned") blame("not what a minority should hear");
+    const std::string expected = side == 1 ? "peer_lost" : "partitioned";
+    if (first_of.size() > 1 || (!first_of.contains(expected) && (side == 1 || !first_of.empty())))
+      blame("not what that side should hear");
   }
 
   void see_who_goes_on(int host) {
