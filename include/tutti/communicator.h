@@ -118,7 +118,7 @@ class Communicator {
   /// Joins the job that the environment describes (Settings::from_env()). Otherwise as join().
   TUTTI_API static Communicator from_env();
   /// Joins a job: the ranks meet at settings.master_address. Each rank passes its own `rank`; size, transport, timeout,
-  /// secret and meeting place are the same on every rank.
+  /// heartbeat timeout, secret and meeting place are the same on every rank.
   ///
   /// Blocks until all ranks have joined, at most a moment longer than Settings::join_timeout. Throws
   /// Error{invalid_argument, unsupported, system, unreachable, refused, timeout, peer_lost}. Every rank that has come

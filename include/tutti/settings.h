@@ -42,7 +42,8 @@ struct Settings {
   /// How long a rank tries to reach a peer that is known to exist.
   std::chrono::milliseconds connect_timeout{5'000};
   /// A rank of which nothing is heard for that long is lost: it cannot be reached, or it is stopped, for example by a
-  /// debugger. The library sends something ten times in that time, at least twice a second.
+  /// debugger. The library sends something ten times in that time, at least twice a second. The same on every rank.
+  /// Less than 100 ms counts as 100 ms.
   std::chrono::milliseconds heartbeat_timeout{5'000};
   std::chrono::milliseconds join_timeout{60'000};  ///< how long the ranks may take to start
   std::chrono::milliseconds warn_after{10'000};    ///< a call that waits for longer is logged, once

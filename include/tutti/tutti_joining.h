@@ -64,7 +64,8 @@ typedef struct tutti_config {
   tutti_log_function log;      ///< takes the lines; null: they go to stderr
   void* log_user;              ///< is passed to `log`
   int progress;                ///< one of enum tutti_progress; negative: not set; each rank may choose for itself
-  int64_t heartbeat_timeout_ms;  ///< a rank of which nothing is heard for that long is lost; 0: not set
+  /// A rank of which nothing is heard for that long is lost; 0: not set; the same everywhere.
+  int64_t heartbeat_timeout_ms;
 } tutti_config_t;
 
 /// A tutti_config_t in which nothing is set: `tutti_config_t config = TUTTI_CONFIG_INITIALIZER;`

@@ -9,8 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "ending.h"
-
 namespace tutti_python {
 namespace {
 
@@ -26,7 +24,7 @@ std::unique_ptr<Communicator> made(Make make) {
   tutti_comm_t handle = nullptr;
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const py::gil_scoped_release release;
+    const WithoutPythonLock release;
     result = make(&handle);
   }
   check(result);
@@ -67,14 +65,14 @@ std::unique_ptr<Communicator> joined(Function join) {
   }).detach();
   while (true) {
     {
-      const py::gil_scoped_release release;
+      const WithoutPythonLock release;
       std::unique_lock lock(state->mutex);
       if (state->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state->over; })) break;
     }
     if (PyErr_CheckSignals() == 0) continue;
     py::error_already_set raised;
     {
-      const py::gil_scoped_release release;
+      const WithoutPythonLock release;
       const std::lock_guard lock(state->mutex);
       state->is_wanted = false;
       if (state->over) tutti_comm_destroy(state->handle);
@@ -265,7 +263,7 @@ void Adoption::release() {
   const tutti_registration_t mine = std::exchange(handle_, nullptr);  // with the lock: of several threads, one ends it
   if (mine == nullptr) return;
   {
-    const py::gil_scoped_release without_lock;
+    const WithoutPythonLock without_lock;
     tutti_comm_deregister(nullptr, mine);
   }
   keep_ = py::none();
@@ -346,7 +344,7 @@ void Communicator::free_abandoned() {
   Work::free_abandoned();
   if (abandoned_communicators().empty() || is_library_thread) return;
   const std::vector<tutti_comm_t> these = std::exchange(abandoned_communicators(), {});
-  const py::gil_scoped_release release;
+  const WithoutPythonLock release;
   for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
 }
 
@@ -359,7 +357,7 @@ void Communicator::refuse_if_left() const {
 void Communicator::destroy() {
   if (handle_ == nullptr) return;
   const tutti_comm_t handle = std::exchange(handle_, nullptr);
-  const py::gil_scoped_release release;
+  const WithoutPythonLock release;
   tutti_comm_destroy(handle);
 }
 

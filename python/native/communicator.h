@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ending.h"
 #include "work.h"
 
 namespace tutti_python {
@@ -96,7 +97,7 @@ class Communicator {
     tutti_work_t work = nullptr;
     tutti_result_t result = TUTTI_SUCCESS;
     {
-      const py::gil_scoped_release release;
+      const WithoutPythonLock release;
       result = start(handle_, &work);
     }
     check(result);
@@ -113,7 +114,7 @@ class Communicator {
     refuse_if_left();
     tutti_result_t result = TUTTI_SUCCESS;
     {
-      const py::gil_scoped_release release;
+      const WithoutPythonLock release;
       result = call(handle_);
     }
     check(result);

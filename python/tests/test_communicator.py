@@ -3,12 +3,14 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import numpy as np
 import pytest
-from ranks import Ranks, run
+from ranks import Ranks, free_port, run
 
 import tutti
 
@@ -300,6 +302,31 @@ def forks(rank: int, size: int) -> None:
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_a_forked_child_is_refused_and_disturbs_nobody(transport):
     run(2, forks, TUTTI_TRANSPORT=transport)
+
+
+LEAVES_A_DAEMON = """
+import os, threading, time, numpy, tutti
+world = tutti.init()
+def go_on():
+    try:
+        while True:
+            world.all_reduce(numpy.ones(3))
+    except tutti.Error:
+        pass  # the other rank has ended
+threading.Thread(target=go_on, daemon=True).start()
+time.sleep(0.5 if world.rank == 0 else 1)
+"""
+
+
+def test_a_daemon_in_a_call_does_not_disturb_the_end_of_python():
+    common = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    ranks = [subprocess.Popen([sys.executable, "-c", LEAVES_A_DAEMON], env=dict(common, RANK=str(rank)))
+             for rank in range(2)]
+    try:
+        assert [rank.wait(60) for rank in ranks] == [0, 0]
+    finally:
+        for rank in ranks:
+            rank.kill()
 
 
 class FolderStore:

@@ -49,8 +49,8 @@ def config(
 
     transport: "auto", "shm", "tcp" or "verbs". timeout: how long a call waits for a peer that does not come.
     connect_timeout: how long a rank tries to reach a peer that is known to exist. heartbeat_timeout: a rank of which
-    nothing is heard for that long is lost. join_timeout: how long the ranks may take to start. warn_after: a call that waits for longer is logged, once. interface: where to listen, an interface or
-    an address. ports: the first and the last port to listen on. log: "warn", "info" or "trace". progress: who advances
+    nothing is heard for that long is lost; the same on every rank. join_timeout: how long the ranks may take to start.
+    warn_after: a call that waits for longer is logged, once. interface: where to listen, an interface or an address. ports: the first and the last port to listen on. log: "warn", "info" or "trace". progress: who advances
     started calls, "caller", or "thread": also a thread of the library.
     """
     made = _native.Config()

@@ -159,7 +159,8 @@ class Control {
   virtual std::string serve_status(StatusSource source) = 0;
 
   // --- data connections. Between two ranks the higher one connects, the lower one accepts.
-  // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error.
+  // Called on the control thread with an authenticated, non-blocking socket, or with fd == -1 and an error. That is an
+  // Error{system} where this rank lacks something, such as a descriptor: the peer is not at fault.
   // The receiver of the call owns the fd. One handler serves what it accepted and what it connected.
   using OnConnection = std::function<void(int peer, Path path, std::uint64_t communicator, int fd, const Error* error)>;
   virtual void on_connection(

@@ -11,7 +11,14 @@ namespace tutti::internal {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+namespace {
+
 constexpr int kSlowest = 12;  // times connect_timeout, for a peer that has been reached to answer
+
+// It is this rank that lacks something.
+bool is_lack(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS; }
+
+}  // namespace
 
 void Plane::link_arrived(const std::shared_ptr<Link>& link) {
   const Handshake::Opening opening = link->handshake().opening();
@@ -51,8 +58,8 @@ void Plane::connect(int peer, Path path, std::uint64_t communicator) {
 }
 
 void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline) {
-  const auto failed = [this, peer, path, communicator](const std::string& why) {
-    connect_failed(peer, path, communicator, why);
+  const auto failed = [this, peer, path, communicator](const std::string& why, bool by_own_lack = false) {
+    connect_failed(peer, path, communicator, why, by_own_lack);
   };
   if (leaving_) return;
   if (peer < 0 || peer >= settings_.rank) return failed("only lower ranks take connections from this one");
@@ -66,7 +73,7 @@ void Plane::connect_now(int peer, Path path, std::uint64_t communicator, Clock::
   Socket socket = start_connecting(*place, error);
   if (error == EAGAIN && Clock::now() < deadline)  // a local listener whose queue is full
     return connect_again(peer, path, communicator, deadline);
-  if (error != 0 && error != EINPROGRESS) return failed(place->text() + ": " + system_words(error));
+  if (error != 0 && error != EINPROGRESS) return failed(place->text() + ": " + system_words(error), is_lack(error));
   if (path == Path::local && !is_same_user(socket.fd())) return failed("another user's process answers for it");
 
   auto link =
@@ -95,10 +102,11 @@ void Plane::connect_again(int peer, Path path, std::uint64_t communicator, Clock
   });
 }
 
-void Plane::connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why) {
-  const std::string names = "rank " + std::to_string(settings_.rank) + ": rank " + std::to_string(peer);
+void Plane::connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why, bool by_own_lack) {
+  const std::string who = by_own_lack ? "" : "rank " + std::to_string(settings_.rank) + ": ";
   deliver({peer, path, communicator, Socket(),
-           Error(ErrorCode::unreachable, names + " cannot be reached (" + why + ")", settings_.rank, peer)});
+           Error(by_own_lack ? ErrorCode::system : ErrorCode::unreachable,
+                 who + "rank " + std::to_string(peer) + " cannot be reached (" + why + ")", settings_.rank, peer)});
 }
 
 void Plane::deliver(Arrival arrival) {

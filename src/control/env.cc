@@ -269,6 +269,7 @@ Settings within_clocks(Settings settings) {
   for (auto* const time : {&settings.timeout, &settings.connect_timeout, &settings.heartbeat_timeout,
                            &settings.join_timeout, &settings.warn_after})
     *time = std::clamp<std::chrono::milliseconds>(*time, std::chrono::milliseconds(0), kLongestWait);
+  settings.heartbeat_timeout = std::max(settings.heartbeat_timeout, kShortestHeartbeatTimeout);
   return settings;
 }
 

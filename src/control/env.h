@@ -61,8 +61,10 @@ bool is_timeout_of_env(std::chrono::milliseconds timeout) noexcept;
 const char* launcher_name() noexcept;
 
 // The same with no time above kLongestWait: times are multiplied, by twelve at most, and added to a clock's
-// nanoseconds, of which 64 bits hold 292 years.
+// nanoseconds, of which 64 bits hold 292 years. Nor does a rank wait for less than a few words of another one, which
+// come every ten milliseconds at most.
 inline constexpr std::chrono::years kLongestWait{10};
+inline constexpr std::chrono::milliseconds kShortestHeartbeatTimeout{100};
 Settings within_clocks(Settings settings);
 
 // The first host of Slurm's list: "node[007-009,12],login" is "node007".

@@ -54,9 +54,16 @@ std::optional<std::string> Registrar::objection(const Introduction& theirs) cons
   if (theirs.transport != own_.transport)
     return who + " asks for transport '" + theirs.transport + "', rank 0 for '" + own_.transport +
            "': TUTTI_TRANSPORT must be the same on every rank";
+  const auto differ = [&](const std::string& what, std::int64_t their_ms, std::int64_t own_ms, const char* variable) {
+    return who + " has a " + what + " of " + in_seconds(std::chrono::milliseconds(their_ms)) + ", rank 0 of " +
+           in_seconds(std::chrono::milliseconds(own_ms)) + ": " + variable + " must be the same on every rank";
+  };
   if (theirs.timeout_ms != own_.timeout_ms)
-    return who + " has a timeout of " + in_seconds(std::chrono::milliseconds(theirs.timeout_ms)) + ", rank 0 of " +
-           in_seconds(std::chrono::milliseconds(own_.timeout_ms)) + ": TUTTI_TIMEOUT must be the same on every rank";
+    return differ("timeout", theirs.timeout_ms, own_.timeout_ms, "TUTTI_TIMEOUT");
+  // Else a rank would take those for lost that send less often than it expects.
+  if (theirs.heartbeat_timeout_ms != own_.heartbeat_timeout_ms)
+    return differ("heartbeat timeout", theirs.heartbeat_timeout_ms, own_.heartbeat_timeout_ms,
+                  "TUTTI_HEARTBEAT_TIMEOUT");
   if (own_.transport == "shm" && theirs.member.host_id != own_.member.host_id)
     return who + " is on another host than rank 0, but transport 'shm' works on one host only: use 'auto' or 'tcp'";
   return std::nullopt;

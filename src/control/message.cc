@@ -103,7 +103,7 @@ void fields(auto& archive, Of<Notice> auto& n) {
           n.entered, n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) {
-  archive(i.member, i.size, i.timeout_ms, i.transport, i.attempt);
+  archive(i.member, i.size, i.timeout_ms, i.heartbeat_timeout_ms, i.transport, i.attempt);
 }
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
 void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message, r.try_again); }

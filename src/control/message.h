@@ -21,7 +21,7 @@ namespace tutti::internal {
 struct Introduction {
   Member member;
   std::int32_t size = 0;
-  std::int64_t timeout_ms = 0;
+  std::int64_t timeout_ms = 0, heartbeat_timeout_ms = 0;
   std::string transport;
   std::int32_t attempt = 0;
 };

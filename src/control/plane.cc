@@ -128,6 +128,7 @@ Introduction Plane::introduce(const std::optional<Endpoint>& own_end) {
   Introduction own;
   own.size = settings_.size;
   own.timeout_ms = settings_.timeout.count();
+  own.heartbeat_timeout_ms = settings_.heartbeat_timeout.count();
   own.transport = settings_.transport;
   own.attempt = settings_.attempt;
   Member& me = own.member;

@@ -67,7 +67,7 @@ class Plane final : public Control, public JoinUser {
   void no_room_for(const Handshake::Opening& opening, bool local);
   void stranger(const std::string& what);
   void connect_now(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
-  void connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why);
+  void connect_failed(int peer, Path path, std::uint64_t communicator, const std::string& why, bool by_own_lack);
   void connect_again(int peer, Path path, std::uint64_t communicator, Clock::time_point deadline);
   void deliver(Arrival arrival);
 

@@ -26,13 +26,11 @@ using internal::terms_of;
 
 namespace {
 
-constexpr std::uint64_t kWorld = 1;
-
 std::shared_ptr<Group> make_world(std::shared_ptr<Job> job) {
   std::vector<int> members(job->size());
   for (int r = 0; r < job->size(); ++r) members[r] = r;
   const int rank = job->rank();
-  return Group::make(std::move(job), kWorld, internal::Members(std::move(members), rank));
+  return Group::make(std::move(job), internal::kWorldId, internal::Members(std::move(members), rank));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ void Group::advance() {
     cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
-    accuse({error.code, error.peer, error.what()});
+    accuse(own_failure(error.code, error.what()));
   } catch (const std::bad_alloc&) {
     accuse({ErrorCode::system, rank(), members_.own_name() + " has no memory left"});
   }
@@ -288,7 +288,7 @@ bool Group::is_cut_off() {
     else if (has_left)
       accuse({ErrorCode::peer_left, peer, name + " has left while " + own + " still waits for it"});
     else
-      accuse({ErrorCode::peer_lost, peer, own + " lost its connection to " + name + ": " + closed.why});
+      accuse(failure_of(closed));
   } else if (current_ != nullptr && (asked != has_left || now > asked_at + kAskAgainAfter)) {
     asked = has_left;
     asked_at = now;

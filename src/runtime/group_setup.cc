@@ -31,6 +31,13 @@ std::vector<std::uint64_t> all_gather_word(Group& group, Purpose purpose, std::u
   return all;
 }
 
+// The lowest rank that says something else than rank 0, so that all ranks name the same one; -1: there is none.
+template <class T>
+int first_other(const std::vector<T>& said) {
+  const auto found = std::ranges::find_if(said, [&](const T& one) { return one != said.front(); });
+  return found == said.end() ? -1 : static_cast<int>(found - said.begin());
+}
+
 }  // namespace
 
 std::shared_ptr<Group> split(Group& group, int color, int key) {
@@ -125,10 +132,11 @@ Operator make_operator(Group& group, const std::string& name, CombineFunction fu
   std::vector<Name> all(static_cast<std::size_t>(group.size()));
   all_gather_words(group, making_operator, mine.data(), all.data(), sizeof(Name) / 8);
   (void)make_on_all(group, "make_operator", "could not make it", [&] {
-    for (int r = 0; r < group.size(); ++r)
-      if (all[r] != mine)
-        refuse(ErrorCode::mismatch, group.members().name_of(r) + " calls it \"" + all[r].data() + "\", " +
-                                        group.members().own_name() + " \"" + name + "\"");
+    if (const int r = first_other(all); r >= 0)
+      throw Error(ErrorCode::mismatch,
+                  "make_operator: " + group.members().name_of(0) + " calls it \"" + all[0].data() + "\", " +
+                      group.members().name_of(r) + " \"" + all[r].data() + "\"",
+                  group.rank(), r);
     return true;
   });
   return group.add_custom({name, std::move(function)});
@@ -139,16 +147,17 @@ std::shared_ptr<SymmetricMemory> allocate(Group& group, std::size_t bytes) {
   const std::vector<std::uint64_t> asked = all_gather_word(group, allocating, bytes);
   const std::string lack = "has no room for " + std::to_string(bytes) + " bytes";
   return make_on_all(group, "allocate", lack, [&] {
-    for (int r = 0; r < group.size(); ++r)
-      if (asked[r] != bytes)
-        throw Error(ErrorCode::invalid_argument, "allocate: " + members.name_of(r) + " asks for " +
-                                                     std::to_string(asked[r]) + " bytes, " + members.own_name() +
-                                                     " for " + std::to_string(bytes) + "; all must ask for the same");
+    if (const int r = first_other(asked); r >= 0)
+      throw Error(ErrorCode::invalid_argument,
+                  "allocate: " + members.name_of(0) + " asks for " + std::to_string(asked[0]) + " bytes, " +
+                      members.name_of(r) + " for " + std::to_string(asked[r]) + "; all must ask for the same",
+                  group.rank(), r);
     try {
       const Engine::Lock lock(group.job().engine());
       return group.job().transports().allocate(bytes);
     } catch (const Error& error) {
-      throw Error(ErrorCode::system, "allocate: " + members.own_name() + " " + lack + " (" + error.what() + ")");
+      throw Error(ErrorCode::system, "allocate: " + members.own_name() + " " + lack + " (" + error.what() + ")",
+                  group.rank(), group.rank());
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/env.h"
+#include "control/join.h"
 #include "control/validate.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -60,7 +61,13 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   announcement.obstacles = job->transports_.probe();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
   job->control_ = join_job(job->settings_, store, number, std::move(announcement), std::move(appointment));
-  job->enter();
+  try {
+    job->enter();
+  } catch (const Error& error) {  // the others may have joined already
+    const Error told = join_error(error.code, settings.rank, settings.rank, error.what());
+    job->control_->poison(kWorldId, error.code, settings.rank, told.what());
+    throw told;
+  }
   ProcessJobs::here().add(job);
   return job;
 }

@@ -11,6 +11,8 @@ namespace tutti::internal {
 
 class Request;
 
+inline constexpr std::uint64_t kWorldId = 1;  // of the communicator of all ranks of a job
+
 class JobMember {
  public:
   virtual std::uint64_t id() const = 0;

@@ -21,7 +21,8 @@ std::vector<int> absent_from_vote(Group& group, Vote::On on);
 // if the communicator fails, before all have voted, every rank throws that.
 std::vector<bool> vote_on_making(Group& group, bool has_made);
 
-// Every rank makes it, or every rank throws. make() may throw. The others hear then that this rank `lack`.
+// Every rank makes it, or every rank throws. make() may throw: Error{system}, and then the others hear that this rank
+// `lack`; or another Error, which make() throws on all ranks. The lowest rank that lacks something is named.
 template <class Make>
 auto make_on_all(Group& group, const std::string& what, const std::string& lack, Make&& make) {
   const auto failure_of = [&](int r, const std::string& why) {
@@ -37,9 +38,9 @@ auto make_on_all(Group& group, const std::string& what, const std::string& lack,
     failure = failure_of(group.rank(), std::string(" (") + error.what() + ")");
   }
   const std::vector<bool> made = vote_on_making(group, !failure);
-  if (failure) throw Error(*failure);
+  if (failure && failure->code != ErrorCode::system) throw Error(*failure);  // what all have found
   for (int r = 0; r < group.size(); ++r)
-    if (!made[r]) throw failure_of(r, "");
+    if (!made[r]) throw r == group.rank() ? Error(*failure) : failure_of(r, "");
   return mine;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/job_member.h"
 #include "runtime/json_text.h"
 #include "runtime/record_file.h"
 #include "types/call.h"
@@ -20,7 +21,6 @@ using json::listed;
 using json::Object;
 using json::quoted;
 
-constexpr std::uint64_t kWorldId = 1;  // communicator.cc
 constexpr std::chrono::milliseconds kDumpsWithin{1000};
 
 // What users would call the communicator. A rank of the job may be another one here.

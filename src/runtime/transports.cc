@@ -178,12 +178,22 @@ void Transports::on_connection(int peer, Path path, std::uint64_t communicator, 
   const std::optional<Route> route = connector.route();
   const bool is_expected = route && route->path == path;
   if (error != nullptr) {
+    if (error->code == ErrorCode::system) {
+      const std::lock_guard lock(mutex_);
+      lacks_.insert_or_assign(peer, error->what());
+    }
     if (is_expected) connector.fail(communicator, peer, error->what());
   } else if (is_expected) {
     connector.attach(communicator, peer, fd);
   } else if (fd >= 0) {
     ::close(fd);
   }
+}
+
+std::string Transports::lack_for(int peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lacks_.find(peer);
+  return found == lacks_.end() ? "" : found->second;
 }
 
 std::shared_ptr<SymmetricMemory> Transports::allocate(std::size_t bytes) const {

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +45,8 @@ class Transports {
   // On the control thread. A connection that fails is the channel's to report: it asks the control plane first what
   // became of the peer. Takes the fd.
   void on_connection(int peer, Path path, std::uint64_t communicator, int fd, const Error* error);
+  // What this rank lacked for a connection to that rank, such as a descriptor. Empty: nothing. Thread-safe.
+  std::string lack_for(int peer) const;
 
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;
   // As Communicator::adopt().
@@ -72,6 +76,8 @@ class Transports {
   std::vector<Kind*> to_;    // by rank; nullptr for this one
   std::vector<int> hosts_;
   std::set<int> asked_;  // ranks that a connection for all channels has been asked to
+  mutable std::mutex mutex_;
+  std::map<int, std::string> lacks_;  // by rank
 };
 
 }  // namespace tutti::internal

@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include "tutti/error.h"
 
@@ -190,6 +192,16 @@ TEST(Env, GoodValuesAreTaken) {
   EXPECT_EQ(read(kTutti).log_level, LogLevel::warn);
   EXPECT_EQ(read(kTutti).table, "");
   EXPECT_EQ(read(with(kTutti, {{"TUTTI_PORTS", "7"}})).port_last, 7);
+}
+
+TEST(Env, AHeartbeatTimeoutThatNoRankCouldKeepCountsAsTheShortestOne) {
+  using std::chrono::milliseconds;
+  Settings settings;
+  for (const auto& [asked, counts] :
+       {std::pair(1, 100), std::pair(99, 100), std::pair(100, 100), std::pair(250, 250)}) {
+    settings.heartbeat_timeout = milliseconds(asked);
+    EXPECT_EQ(within_clocks(settings).heartbeat_timeout, milliseconds(counts));
+  }
 }
 
 TEST(Env, WhatTunesIsReadWithoutALauncher) {

@@ -12,6 +12,7 @@ Introduction introduction_of(int rank, int size) {
   i.member = {rank, "here", "127.0.0.1", static_cast<std::uint16_t>(5000 + rank), "name", 100 + rank};
   i.size = size;
   i.timeout_ms = 1000;
+  i.heartbeat_timeout_ms = 5000;
   i.transport = "auto";
   return i;
 }
@@ -50,6 +51,8 @@ TEST(Registrar, RefusesWhatDoesNotFitAndSaysWhoAndWhy) {
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.member.rank = 0; }), "two processes are rank 0"));
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.transport = "tcp"; }), "transport 'tcp', rank 0 for 'auto'"));
   EXPECT_TRUE(says(refusal_of([](auto& i) { i.timeout_ms = 2500; }), "a timeout of 2.5 s, rank 0 of 1 s"));
+  EXPECT_TRUE(says(refusal_of([](auto& i) { i.heartbeat_timeout_ms = 400; }),
+                   "a heartbeat timeout of 0.4 s, rank 0 of 5 s: TUTTI_HEARTBEAT_TIMEOUT must be the same"));
 }
 
 TEST(Registrar, ARankOfAnotherAttemptIsToldAloneAndALaterOneIsToTryAgain) {

@@ -31,7 +31,7 @@ std::vector<ControlMessage> one_of_each() {
   notice.last = Tag{{3, ~std::uint64_t{0}}};
   Digest salt;
   salt.fill(std::byte{0xa5});
-  return {Introduction{member_of(5), 8, 600'000, "auto", 3},
+  return {Introduction{member_of(5), 8, 600'000, 5'000, "auto", 3},
           Table{salt, {member_of(0), member_of(1)}, "what rank 0 says"},
           Refusal{ErrorCode::invalid_argument, -1, "no", true},
           Waiting{"ranks 1 and 2"},
@@ -86,18 +86,19 @@ TEST(ControlMessage, AnIntroductionIsAsDocumented) {
                       .processors = "\x0f",
                       .obstacles = "verbs: no device\n",
                       .sees_gpus = false};
-  EXPECT_EQ(in_hex(encode(Introduction{member, 2, 600'000, "auto", 1})), documented("introduction"));
+  EXPECT_EQ(in_hex(encode(Introduction{member, 2, 600'000, 5'000, "auto", 1})), documented("introduction"));
 }
 
 TEST(ControlMessage, MembersAreReadBack) {
   FrameReader reader(FrameReader::kFromMember);
-  const auto bytes = encode(Introduction{member_of(5), 8, 1234, "tcp", 3});
+  const auto bytes = encode(Introduction{member_of(5), 8, 1234, 567, "tcp", 3});
   reader.feed(bytes);
   const auto message = reader.next();
   ASSERT_TRUE(message && std::holds_alternative<Introduction>(*message));
   const auto& introduction = std::get<Introduction>(*message);
   EXPECT_EQ(introduction.size, 8);
   EXPECT_EQ(introduction.timeout_ms, 1234);
+  EXPECT_EQ(introduction.heartbeat_timeout_ms, 567);
   EXPECT_EQ(introduction.transport, "tcp");
   EXPECT_EQ(introduction.attempt, 3);
   EXPECT_EQ(introduction.member.rank, 5);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -95,6 +97,28 @@ TEST(MakingOfARank, WhoDoesNotVoteIsNamedByAll) {
     EXPECT_EQ(error->peer, 1);
     EXPECT_EQ(reason_of(*error), "all but rank 1 have made it within 0.3 s");
   }
+}
+
+// All say the same of the same rank, the one at fault too.
+TEST(MakingOnAll, NamesTheSameRankInTheSameWordsOnEveryRank) {
+  const auto expect = [](ErrorCode code, int peer, const std::string& words,
+                         const std::function<void(Communicator&)>& make) {
+    for (const auto& error : outcomes(4, Settings(), make)) {
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code, code) << error->what();
+      EXPECT_EQ(error->peer, peer) << error->what();
+      EXPECT_TRUE(std::string(error->what()).starts_with(words)) << error->what();
+    }
+  };
+  expect(ErrorCode::invalid_argument, 2,
+         "allocate: rank 0 asks for 100 bytes, rank 2 for 200; all must ask for the same",
+         [](Communicator& world) { world.allocate(world.rank() < 2 ? 100 : 200); });
+  expect(ErrorCode::mismatch, 1, R"(make_operator: rank 0 calls it "first", rank 1 "second")", [](Communicator& world) {
+    world.make_operator(world.rank() % 2 == 0 ? "first" : "second",
+                        [](const void*, const void*, void*, std::size_t) {});
+  });
+  expect(ErrorCode::system, 0, "allocate: rank 0 has no room for ",
+         [](Communicator& world) { world.allocate(std::size_t{1} << 60); });
 }
 
 }  // namespace
