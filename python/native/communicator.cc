@@ -26,7 +26,7 @@ std::unique_ptr<Communicator> made(Make make) {
   tutti_comm_t handle = nullptr;
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const py::gil_scoped_release release;
+    const Unlocked unlocked;
     result = make(&handle);
   }
   check(result);
@@ -67,14 +67,14 @@ std::unique_ptr<Communicator> joined(Function join) {
   }).detach();
   while (true) {
     {
-      const py::gil_scoped_release release;
+      const Unlocked unlocked;
       std::unique_lock lock(state->mutex);
       if (state->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state->over; })) break;
     }
     if (PyErr_CheckSignals() == 0) continue;
     py::error_already_set raised;
     {
-      const py::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(state->mutex);
       state->is_wanted = false;
       if (state->over) tutti_comm_destroy(state->handle);
@@ -236,14 +236,20 @@ int Communicator::size() const {
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) { return tutti_comm_split(handle_, color, key, part); });
 }
 
 std::unique_ptr<Communicator> Communicator::shrink() {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) { return tutti_comm_shrink(handle_, part); });
 }
 
 std::unique_ptr<Communicator> Communicator::subgroup(const std::vector<int>& ranks, const std::string& name) {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) {
     return tutti_comm_create_group(handle_, ranks.data(), static_cast<int>(ranks.size()), name.c_str(), part);
   });
@@ -265,7 +271,7 @@ void Adoption::release() {
   const tutti_registration_t mine = std::exchange(handle_, nullptr);  // with the lock: of several threads, one ends it
   if (mine == nullptr) return;
   {
-    const py::gil_scoped_release without_lock;
+    const Unlocked unlocked;
     tutti_comm_deregister(nullptr, mine);
   }
   keep_ = py::none();
@@ -276,6 +282,8 @@ void Communicator::abort(const std::string& reason) {
 }
 
 std::optional<Failure> Communicator::failure() const {
+  refuse_if_left();
+  const Use use(*this);
   tutti_result_t failure = TUTTI_SUCCESS;
   check(tutti_comm_get_async_error(handle_, &failure));
   if (failure == TUTTI_SUCCESS) return {};
@@ -332,7 +340,15 @@ void Communicator::destroy_operator(int op) {
 }
 
 void Communicator::finalize() {
-  call([](tutti_comm_t comm) { return tutti_comm_finalize(comm); });
+  refuse_if_left();
+  if (!keep_others_out()) return;
+  const Use use(*this);
+  tutti_result_t result = TUTTI_SUCCESS;
+  {
+    const Unlocked unlocked;
+    result = tutti_comm_finalize(handle_);
+  }
+  check(result);
 }
 
 Communicator::~Communicator() {
@@ -346,20 +362,30 @@ void Communicator::free_abandoned() {
   Work::free_abandoned();
   if (abandoned_communicators().empty() || is_library_thread) return;
   const std::vector<tutti_comm_t> these = std::exchange(abandoned_communicators(), {});
-  const py::gil_scoped_release release;
+  const Unlocked unlocked;
   for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
 }
 
 void Communicator::refuse_if_left() const {
-  if (handle_ == nullptr)
-    throw FailureError(
-        {TUTTI_ERROR_INVALID_ARGUMENT, -1, "the communicator was left: finalize() or destroy() was called"});
+  if (is_left_)
+    throw FailureError({TUTTI_ERROR_INVALID_ARGUMENT, -1,
+                        "the communicator was left: finalize(), destroy() or destroy_process_group() was called"});
+}
+
+bool Communicator::keep_others_out() {
+  is_left_ = true;
+  while (uses_ > 0) {
+    if (python_ends) return false;
+    const Unlocked unlocked;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 void Communicator::destroy() {
-  if (handle_ == nullptr) return;
+  if (!keep_others_out() || handle_ == nullptr) return;
   const tutti_comm_t handle = std::exchange(handle_, nullptr);
-  const py::gil_scoped_release release;
+  const Unlocked unlocked;
   tutti_comm_destroy(handle);
 }
 

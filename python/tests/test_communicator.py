@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -278,6 +280,21 @@ def test_ctrl_c_ends_a_join():
     assert good and took < 10, took
     ranks.processes[0].join(20)
     assert ranks.processes[0].exitcode == 0
+
+
+WAITS_AS_PYTHON_ENDS = """
+import threading, time, tutti
+world = tutti.init()
+for waiting in (world, world.split(0)):
+    threading.Thread(target=waiting.probe, args=(60,), daemon=True).start()
+time.sleep(0.2)
+print("ends", flush=True)
+"""
+
+
+def test_python_ends_while_daemon_threads_wait():
+    done = subprocess.run([sys.executable, "-c", WAITS_AS_PYTHON_ENDS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
 
 
 def forks(rank: int, size: int) -> None:
