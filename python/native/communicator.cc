@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "ending.h"
@@ -144,6 +147,12 @@ struct Scalar {
 
 template <class T>
 Scalar scalar_of(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr double kEnd = 2.0 * (1ull << (std::numeric_limits<T>::digits - 1));  // one above the largest
+    if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < kEnd) || value != std::trunc(value))
+      throw py::value_error("the factor of a premul_sum must be of the elements' type, and " +
+                            std::string(py::str(py::float_(value))) + " is no integer that fits it");
+  }
   const T typed = static_cast<T>(value);
   Scalar scalar;
   std::memcpy(scalar.bytes, &typed, sizeof typed);
@@ -159,6 +168,7 @@ Scalar scalar_for(int dtype, double value) {
     case TUTTI_INT64: return scalar_of<std::int64_t>(value);
     case TUTTI_UINT64: return scalar_of<std::uint64_t>(value);
     case TUTTI_FLOAT64: return scalar_of<double>(value);
+    case TUTTI_BOOL: throw py::value_error("premul_sum is not defined for booleans");
     default: return scalar_of<float>(value);
   }
 }
