@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace tutti_python {
@@ -24,7 +27,7 @@ std::unique_ptr<Communicator> made(Make make) {
   tutti_comm_t handle = nullptr;
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     result = make(&handle);
   }
   check(result);
@@ -65,14 +68,14 @@ std::unique_ptr<Communicator> joined(Function join) {
   }).detach();
   while (true) {
     {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       std::unique_lock lock(state->mutex);
       if (state->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return state->over; })) break;
     }
     if (PyErr_CheckSignals() == 0) continue;
     py::error_already_set raised;
     {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       const std::lock_guard lock(state->mutex);
       state->is_wanted = false;
       if (state->over) tutti_comm_destroy(state->handle);
@@ -142,6 +145,12 @@ struct Scalar {
 
 template <class T>
 Scalar scalar_of(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr double kEnd = 2.0 * (1ull << (std::numeric_limits<T>::digits - 1));  // one above the largest
+    if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < kEnd) || value != std::trunc(value))
+      throw py::value_error("the factor of a premul_sum must be of the elements' type, and " +
+                            std::string(py::str(py::float_(value))) + " is no integer that fits it");
+  }
   const T typed = static_cast<T>(value);
   Scalar scalar;
   std::memcpy(scalar.bytes, &typed, sizeof typed);
@@ -157,6 +166,7 @@ Scalar scalar_for(int dtype, double value) {
     case TUTTI_INT64: return scalar_of<std::int64_t>(value);
     case TUTTI_UINT64: return scalar_of<std::uint64_t>(value);
     case TUTTI_FLOAT64: return scalar_of<double>(value);
+    case TUTTI_BOOL: throw py::value_error("premul_sum is not defined for booleans");
     default: return scalar_of<float>(value);
   }
 }
@@ -234,14 +244,20 @@ int Communicator::size() const {
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) { return tutti_comm_split(handle_, color, key, part); });
 }
 
 std::unique_ptr<Communicator> Communicator::shrink() {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) { return tutti_comm_shrink(handle_, part); });
 }
 
 std::unique_ptr<Communicator> Communicator::subgroup(const std::vector<int>& ranks, const std::string& name) {
+  refuse_if_left();
+  const Use use(*this);
   return made([&](tutti_comm_t* part) {
     return tutti_comm_create_group(handle_, ranks.data(), static_cast<int>(ranks.size()), name.c_str(), part);
   });
@@ -263,7 +279,7 @@ void Adoption::release() {
   const tutti_registration_t mine = std::exchange(handle_, nullptr);  // with the lock: of several threads, one ends it
   if (mine == nullptr) return;
   {
-    const WithoutPythonLock without_lock;
+    const Unlocked unlocked;
     tutti_comm_deregister(nullptr, mine);
   }
   keep_ = py::none();
@@ -274,6 +290,8 @@ void Communicator::abort(const std::string& reason) {
 }
 
 std::optional<Failure> Communicator::failure() const {
+  refuse_if_left();
+  const Use use(*this);
   tutti_result_t failure = TUTTI_SUCCESS;
   check(tutti_comm_get_async_error(handle_, &failure));
   if (failure == TUTTI_SUCCESS) return {};
@@ -330,7 +348,15 @@ void Communicator::destroy_operator(int op) {
 }
 
 void Communicator::finalize() {
-  call([](tutti_comm_t comm) { return tutti_comm_finalize(comm); });
+  refuse_if_left();
+  if (!keep_others_out()) return;
+  const Use use(*this);
+  tutti_result_t result = TUTTI_SUCCESS;
+  {
+    const Unlocked unlocked;
+    result = tutti_comm_finalize(handle_);
+  }
+  check(result);
 }
 
 Communicator::~Communicator() {
@@ -344,20 +370,30 @@ void Communicator::free_abandoned() {
   Work::free_abandoned();
   if (abandoned_communicators().empty() || is_library_thread) return;
   const std::vector<tutti_comm_t> these = std::exchange(abandoned_communicators(), {});
-  const WithoutPythonLock release;
+  const Unlocked unlocked;
   for (tutti_comm_t handle : these) tutti_comm_destroy(handle);
 }
 
 void Communicator::refuse_if_left() const {
-  if (handle_ == nullptr)
-    throw FailureError(
-        {TUTTI_ERROR_INVALID_ARGUMENT, -1, "the communicator was left: finalize() or destroy() was called"});
+  if (is_left_)
+    throw FailureError({TUTTI_ERROR_INVALID_ARGUMENT, -1,
+                        "the communicator was left: finalize(), destroy() or destroy_process_group() was called"});
+}
+
+bool Communicator::keep_others_out() {
+  is_left_ = true;
+  while (uses_ > 0) {
+    if (python_ends) return false;
+    const Unlocked unlocked;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 void Communicator::destroy() {
-  if (handle_ == nullptr) return;
+  if (!keep_others_out() || handle_ == nullptr) return;
   const tutti_comm_t handle = std::exchange(handle_, nullptr);
-  const WithoutPythonLock release;
+  const Unlocked unlocked;
   tutti_comm_destroy(handle);
 }
 

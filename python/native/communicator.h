@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ending.h"
+#include "unlocked.h"
 #include "work.h"
 
 namespace tutti_python {
@@ -93,11 +93,12 @@ class Communicator {
   template <class Start>
   tutti_work_t start(Start start) {
     refuse_if_left();
+    const Use use(*this);
     free_abandoned();
     tutti_work_t work = nullptr;
     tutti_result_t result = TUTTI_SUCCESS;
     {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       result = start(handle_, &work);
     }
     check(result);
@@ -108,19 +109,36 @@ class Communicator {
   static void free_abandoned();
 
  private:
+  // A thread is inside the library with this communicator. Counted with the interpreter's lock.
+  class Use {
+   public:
+    explicit Use(const Communicator& of) : uses_(of.uses_) { ++uses_; }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() { --uses_; }
+
+   private:
+    int& uses_;
+  };
+
   void refuse_if_left() const;  // throws FailureError
+  // From now on no thread comes in. Blocks until those inside have come out. False: Python ends, and one never will.
+  bool keep_others_out();
   template <class Call>
   void call(Call call) const {
     refuse_if_left();
+    const Use use(*this);
     tutti_result_t result = TUTTI_SUCCESS;
     {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       result = call(handle_);
     }
     check(result);
   }
 
   tutti_comm_t handle_;  // null: destroyed
+  bool is_left_ = false;
+  mutable int uses_ = 0;
 };
 
 // The calls of tutti/tutti.h, as methods of `type`: each started, and the one that is made most, blocking.

@@ -1,8 +1,5 @@
-// Python's end, and threads that are in the library meanwhile.
+// Python's end, and threads of the library that call Python.
 #pragma once
-
-#include <Python.h>
-#include <unistd.h>
 
 #include <atomic>
 
@@ -26,25 +23,6 @@ class MayCallPython {
 
  private:
   bool may_;
-};
-
-// As py::gil_scoped_release, for threads of Python. If Python ends before such a thread, a daemon, comes back, it
-// stands still here for ever, as from Python 3.14 on. Python before unwinds the thread, and that would end the process.
-class WithoutPythonLock {
- public:
-  WithoutPythonLock() : state_(PyEval_SaveThread()) {}
-  WithoutPythonLock(const WithoutPythonLock&) = delete;
-  WithoutPythonLock& operator=(const WithoutPythonLock&) = delete;
-  ~WithoutPythonLock() {
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      while (true) ::pause();
-    }
-  }
-
- private:
-  PyThreadState* const state_;
 };
 
 }  // namespace tutti_python

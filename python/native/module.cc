@@ -7,6 +7,7 @@
 
 #include "communicator.h"
 #include "ending.h"
+#include "unlocked.h"
 #include "work.h"
 
 namespace tutti_python {
@@ -41,7 +42,7 @@ py::bytes unique_id() {
 void await_library_threads() {
   constexpr auto kLongest = std::chrono::seconds(3);
   python_ends = true;
-  const WithoutPythonLock release;
+  const Unlocked unlocked;
   const auto until = std::chrono::steady_clock::now() + kLongest;
   while (inside_python != 0 && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ending.h"
+#include "unlocked.h"
 
 namespace tutti_python {
 namespace {
@@ -67,7 +68,7 @@ Work::Work(tutti_work_t handle, py::object keep)
 Work::~Work() {
   if (handle_ == nullptr) return;
   if (!is_library_thread && !is_open(group_is_open_)) {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     if (look(0)) return;
   }
   abandon();
@@ -109,7 +110,7 @@ bool Work::wait(double seconds) {
     }
     bool over = false;
     {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       over = look(slice);
     }
     if (over) break;
@@ -126,7 +127,7 @@ bool Work::is_over() { return wait_shortly(0); }
 bool Work::wait_shortly(double seconds) {
   bool over = false;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     const auto until =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     do over = look(0);
@@ -143,7 +144,7 @@ void Work::set_timeout(std::int64_t milliseconds) {
   }
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     const std::lock_guard lock(mutex_);
     if (handle_ != nullptr) result = tutti_work_set_timeout(handle_, milliseconds);
   }
@@ -154,7 +155,7 @@ void Work::advance_by_itself(double patience) {
   if (patience > 0 && wait_shortly(patience)) return;
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     const std::lock_guard lock(mutex_);
     if (handle_ != nullptr) result = tutti_work_on_complete(handle_, tell_nobody, nullptr);
   }
@@ -166,7 +167,7 @@ void Work::on_complete(py::function tell) {
   tutti_result_t result = TUTTI_SUCCESS;
   bool over = false;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     const std::lock_guard lock(mutex_);
     over = handle_ == nullptr;
     if (!over) result = tutti_work_on_complete(handle_, tell_listener, listener.get());
@@ -180,7 +181,7 @@ void Work::on_complete(py::function tell) {
 
 void Work::abandon() {
   if (!is_library_thread && !is_open(group_is_open_)) {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     tutti_work_on_complete(handle_, tell_nobody, nullptr);
   }
   abandoned_works().push_back({std::exchange(handle_, nullptr), std::move(keep_), group_is_open_});
@@ -194,7 +195,7 @@ void Work::free_abandoned() {
   for (Abandoned& work : these) {
     int done = 0;
     if (!is_open(work.group_is_open)) {
-      const WithoutPythonLock release;
+      const Unlocked unlocked;
       if (tutti_work_test(work.handle, &done) != TUTTI_SUCCESS) done = 1;  // it has failed
       if (done != 0) tutti_work_free(work.handle);
     }
@@ -211,7 +212,7 @@ void Work::start_group() {
 void Work::end_group() {
   tutti_result_t result = TUTTI_SUCCESS;
   {
-    const WithoutPythonLock release;
+    const Unlocked unlocked;
     result = tutti_group_end();
   }
   if (open_group.depth > 0 && --open_group.depth == 0) *std::exchange(open_group.is_open, nullptr) = false;

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from ranks import Ranks, free_port, run
+from ranks import Ranks, run
 
 import tutti
 
@@ -282,6 +282,21 @@ def test_ctrl_c_ends_a_join():
     assert ranks.processes[0].exitcode == 0
 
 
+WAITS_AS_PYTHON_ENDS = """
+import threading, time, tutti
+world = tutti.init()
+for waiting in (world, world.split(0)):
+    threading.Thread(target=waiting.probe, args=(60,), daemon=True).start()
+time.sleep(0.2)
+print("ends", flush=True)
+"""
+
+
+def test_python_ends_while_daemon_threads_wait():
+    done = subprocess.run([sys.executable, "-c", WAITS_AS_PYTHON_ENDS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
+
+
 def forks(rank: int, size: int) -> None:
     with tutti.init() as world:
         started = world.start_all_reduce(np.full(1 << 20, 1.0))
@@ -302,31 +317,6 @@ def forks(rank: int, size: int) -> None:
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_a_forked_child_is_refused_and_disturbs_nobody(transport):
     run(2, forks, TUTTI_TRANSPORT=transport)
-
-
-LEAVES_A_DAEMON = """
-import os, threading, time, numpy, tutti
-world = tutti.init()
-def go_on():
-    try:
-        while True:
-            world.all_reduce(numpy.ones(3))
-    except tutti.Error:
-        pass  # the other rank has ended
-threading.Thread(target=go_on, daemon=True).start()
-time.sleep(0.5 if world.rank == 0 else 1)
-"""
-
-
-def test_a_daemon_in_a_call_does_not_disturb_the_end_of_python():
-    common = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    ranks = [subprocess.Popen([sys.executable, "-c", LEAVES_A_DAEMON], env=dict(common, RANK=str(rank)))
-             for rank in range(2)]
-    try:
-        assert [rank.wait(60) for rank in ranks] == [0, 0]
-    finally:
-        for rank in ranks:
-            rank.kill()
 
 
 class FolderStore:

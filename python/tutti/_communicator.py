@@ -201,7 +201,8 @@ class Communicator:
 
     def premul_sum(self, scalar: float, dtype: DType) -> int:
         """An operator: a sum before which this rank multiplies its elements by `scalar`. For calls here, and for
-        elements of this type only. All ranks use such an operator in a call."""
+        elements of this type only. All ranks use such an operator in a call. Raises ValueError for a scalar that is not of
+        this type, and for BOOL."""
         return self._native.premul_sum(scalar, dtype)
 
     def allocate(self, bytes: int) -> _native.Memory:

@@ -29,9 +29,12 @@ constexpr std::chrono::milliseconds kSurveyWithin{300};
 // timeout.
 constexpr std::chrono::milliseconds kGraceForWhoKnows{1000};
 
+// A look counts at most a fourth of the timeout, so that several are needed; but at least that much.
+constexpr std::chrono::milliseconds kLeastCounted{1};
+
 std::string seconds(BackoffPolicy::Clock::duration time) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
+  std::snprintf(text, sizeof text, time < 100ms ? "%.3f s" : "%.1f s", std::chrono::duration<double>(time).count());
   return text;
 }
 
@@ -110,7 +113,7 @@ std::string Group::name_of_timeout() const {
 void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
   const auto timeout = current_timeout();
-  if (!stall_.look(moves(), now, timeout / 4)) return ledger_.history()->waits_no_more();
+  if (!stall_.look(moves(), now, std::max(timeout / 4, kLeastCounted))) return ledger_.history()->waits_no_more();
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || !failure_->goes_on()) return;
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();

@@ -255,6 +255,29 @@ TEST_P(Progressing, TimeoutsOfACallAndOfACommunicator) {
     }
 }
 
+TEST_P(Progressing, ATimeoutOfAMillisecondEndsACall) {
+  for (const auto timeout : {1ms, 3ms}) {
+    std::promise<void> over;
+    const auto thrown = outcomes(2, settings(), [&](Communicator& world) {
+      std::int32_t in = 1, out = 0;
+      world.all_reduce(&in, &out, 1, DType::int32, Op::sum, {.timeout = 60s});
+      if (world.rank() == 1) {
+        over.get_future().wait_for(20s);
+        return;
+      }
+      try {
+        world.all_reduce(&in, &out, 1, DType::int32, Op::sum, {.timeout = timeout});
+        ADD_FAILURE() << "the call ended well";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code, ErrorCode::timeout) << error.what();
+        EXPECT_EQ(std::string(error.what()).find("after 0.0 s"), std::string::npos) << error.what();
+      }
+      over.set_value();
+    });
+    expect_none_threw({thrown[0]});
+  }
+}
+
 // From a timeout of an hour to a short one, in front of and behind a call that waits, and while a thread waits for it.
 TEST_P(Progressing, AStartedCallIsGivenAnotherTimeout) {
   for (const bool in_group : {false, true}) {

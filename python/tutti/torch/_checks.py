@@ -11,6 +11,8 @@ def same_number(call: str, name: str, tensors: list[torch.Tensor], size: int) ->
 
 
 def of_one_type(call: str, tensors: list[torch.Tensor]) -> None:
+    if not tensors:
+        raise ValueError(f"{call}: there must be at least one tensor")
     first = tensors[0]
     for tensor in tensors:
         if tensor.dtype != first.dtype or tensor.device != first.device:

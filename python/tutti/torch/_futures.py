@@ -139,6 +139,10 @@ class Future(torch.futures.Future[Any]):
             callbacks = self._callbacks()
             if callbacks.is_here():
                 callbacks.call_until(self)
+        if not self.done():  # PyTorch's C++ hears no Ctrl-C while it waits; a lock of Python does
+            is_done = threading.Event()
+            torch.futures.Future.add_done_callback(self, lambda _: is_done.set())
+            is_done.wait()
         return super().wait()
 
     def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:

@@ -91,9 +91,10 @@ class Group(Reducing, Moving, Messages):
 
     def set_timeout(self, timeout: timedelta) -> None:
         """How long later calls wait for a rank that does not come."""
+        limit = milliseconds(timeout)  # raises for one that is not positive: then nothing has changed
         self._timeout = timeout
         for native in self._all():
-            native.set_timeout(milliseconds(timeout))
+            native.set_timeout(limit)
 
     _set_default_timeout = set_timeout
 

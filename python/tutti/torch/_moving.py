@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from operator import index
 from typing import Any
 
 import torch
@@ -216,9 +217,10 @@ class Moving(Calls):
                 raise ValueError(f"all_to_all_single: the first dimension of {name}, {rows}, is no multiple of the "
                                  f"{self._size} ranks; say the splits")
             sizes = [rows // self._size] * self._size
-        if len(sizes) != self._size or sum(sizes) != rows:
-            raise ValueError(f"all_to_all_single: the {name} splits {sizes} must be {self._size} numbers whose sum is "
-                             f"{rows}, the first dimension")
+        sizes = [index(size) for size in sizes]
+        if len(sizes) != self._size or min(sizes) < 0 or sum(sizes) != rows:
+            raise ValueError(f"all_to_all_single: the {name} splits {sizes} must be {self._size} integers, none negative, "
+                             f"whose sum is {rows}, the first dimension")
         row = tensor.numel() // rows * many if rows else 0
         return [size * row for size in sizes]
 

@@ -16,6 +16,7 @@ from tutti.torch._tensors import OPS, PLAIN, copied, joined, ready, room, wider
 from tutti.torch._work import OVER, Work
 
 _NO_TIME = timedelta(0)
+_STRIDED = torch.strided
 _ALL_REDUCE = c10d.AllreduceOptions
 _SUM = dist.ReduceOp.RedOpType.SUM
 _PLAIN_SUM = OPS[_SUM]
@@ -31,8 +32,8 @@ class Reducing(Calls):
             tensor = tensors[0]
             kind = PLAIN.get(tensor.dtype)
             plain = _PLAIN_SUM if opts.reduceOp == _SUM else OPS.get(opts.reduceOp.op)  # hashing takes long
-            if (kind is not None and plain is not None and tensor.is_cpu and tensor.is_contiguous()
-                    and not tensor.is_neg()):
+            if (kind is not None and plain is not None and tensor.is_cpu and tensor.layout is _STRIDED
+                    and tensor.is_contiguous() and not tensor.is_neg()):
                 self._calls += 1
                 address = tensor.data_ptr()
                 timeout = opts.timeout
@@ -55,13 +56,14 @@ class Reducing(Calls):
 
     def _all_reduce(self, tensors: list[torch.Tensor], opts: Any) -> dist.Work:
         of_one_type("all_reduce", tensors)
-        kind, many, op = self._operator(opts.reduceOp, wider(tensors[0].dtype))
         buffers, pairs = [], []
         for tensor in tensors:
             buffer = ready(tensor, wider(tensor.dtype))
             buffers.append(buffer)
             if buffer is not tensor:
                 pairs.append((tensor, buffer))
+
+        kind, many, op = self._operator(opts.reduceOp, wider(tensors[0].dtype))
 
         def start(stream: int) -> Starts:
             natives = []
@@ -71,14 +73,16 @@ class Reducing(Calls):
                                                             buffer))
             return natives
 
-        work = self._launch(opts, buffers, start if len(buffers) == 1 else in_group(start), tensors, copied(pairs))
-        self._drop(op)
-        return work
+        try:
+            return self._launch(opts, buffers, start if len(buffers) == 1 else in_group(start), tensors, copied(pairs))
+        finally:
+            self._drop(op)
 
     def _reduce_sparse(self, tensor: torch.Tensor, opts: Any) -> dist.Work:
         """Sums sparse tensors: gathers the entries of all ranks, in the order of ranks, and has PyTorch add them."""
         if opts.reduceOp.op != _SUM or tensor.layout is not torch.sparse_coo:
-            raise TypeError("the backend tutti reduces sparse tensors in COO layout, and by SUM only")
+            raise TypeError("the backend tutti reduces sparse tensors in COO layout, and by SUM only; this one has the "
+                            f"layout {tensor.layout}, and the operator is {opts.reduceOp.op.name}")
         mine = tensor.coalesce()
         entries = torch.tensor([mine._nnz()], dtype=torch.int64)
         counts = [torch.zeros_like(entries) for _ in range(self._size)]
@@ -110,16 +114,17 @@ class Reducing(Calls):
         if root is not None:
             opts.rootRank = root
         tensor = tensors[0]
-        kind, many, operator = self._operator(opts.reduceOp, wider(tensor.dtype))
         buffer = ready(tensor, wider(tensor.dtype))
         at_root = opts.rootRank == self._rank
-        work = self._launch(
-            opts, [buffer], lambda stream: [
-                self.native.start_reduce(buffer.data_ptr(), buffer.data_ptr() if at_root else 0, buffer.numel() * many,
-                                         kind, operator, opts.rootRank, stream, buffer)
-            ], tensors, copied([(tensor, buffer)]) if at_root else None)
-        self._drop(operator)
-        return work
+        kind, many, operator = self._operator(opts.reduceOp, wider(tensor.dtype))
+        try:
+            return self._launch(
+                opts, [buffer], lambda stream: [
+                    self.native.start_reduce(buffer.data_ptr(), buffer.data_ptr() if at_root else 0,
+                                             buffer.numel() * many, kind, operator, opts.rootRank, stream, buffer)
+                ], tensors, copied([(tensor, buffer)]) if at_root else None)
+        finally:
+            self._drop(operator)
 
     def reduce_scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = None,
                        timeout: timedelta | None = None, *, op: Any = None) -> dist.Work:
@@ -129,23 +134,24 @@ class Reducing(Calls):
         output, inputs = output_tensors[0], input_tensors[0]
         same_number("reduce_scatter", "input", inputs, self._size)
         of_one_type("reduce_scatter", [output, *inputs])
-        kind, many, operator = self._operator(opts.reduceOp, wider(output.dtype))
         whole = ready(joined(inputs), wider(output.dtype))
-        counts = [tensor.numel() * many for tensor in inputs]
         if inputs[self._rank].numel() != output.numel():
             raise ValueError(f"reduce_scatter: output has {output.numel()} elements, and input {self._rank}, which is "
                              f"for this rank, has {inputs[self._rank].numel()}")
         target = room(output, wider(output.dtype))
+        kind, many, operator = self._operator(opts.reduceOp, wider(output.dtype))
+        counts = [tensor.numel() * many for tensor in inputs]
         equal = len(set(counts)) == 1
-        work = self._launch(
-            opts, [whole, target], lambda stream: [
-                self.native.start_reduce_scatter(whole.data_ptr(), target.data_ptr(), counts[0], kind, operator, stream,
-                                                 (whole, target)) if equal else
-                self.native.start_reduce_scatter_v(whole.data_ptr(), counts, None, target.data_ptr(), kind, operator,
-                                                   stream, (whole, target))
-            ], [output], copied([(output, target)]))
-        self._drop(operator)
-        return work
+        try:
+            return self._launch(
+                opts, [whole, target], lambda stream: [
+                    self.native.start_reduce_scatter(whole.data_ptr(), target.data_ptr(), counts[0], kind, operator,
+                                                     stream, (whole, target)) if equal else
+                    self.native.start_reduce_scatter_v(whole.data_ptr(), counts, None, target.data_ptr(), kind,
+                                                       operator, stream, (whole, target))
+                ], [output], copied([(output, target)]))
+        finally:
+            self._drop(operator)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> dist.Work:
         return Reducing.reduce_scatter_single_coalesced(self, [output], [input], opts)
@@ -156,15 +162,6 @@ class Reducing(Calls):
                                         opts: Any = None) -> dist.Work:
         opts = options_of(c10d.ReduceScatterOptions(), opts)
         operators, calls, pairs, touched = [], [], [], []
-        for output, input in zip(outputs, inputs, strict=True):
-            of_one_type("reduce_scatter_tensor", [output, input])
-            rows_of("reduce_scatter_tensor", "input", input, output, self._size)
-            kind, many, operator = self._operator(opts.reduceOp, wider(output.dtype))
-            operators.append(operator)
-            source, target = ready(input, wider(input.dtype)), room(output, wider(output.dtype))
-            pairs.append((output, target))
-            touched += [source, target]
-            calls.append((source, target, target.numel() * many, kind, operator))
 
         def start(stream: int) -> Starts:
             return [
@@ -172,9 +169,19 @@ class Reducing(Calls):
                                                  (source, target)) for source, target, count, kind, operator in calls
             ]
 
-        work = self._launch(opts, touched, start, outputs, copied(pairs))
-        for operator in operators:
-            self._drop(operator)
-        return work
+        try:
+            for output, input in zip(outputs, inputs, strict=True):
+                of_one_type("reduce_scatter_tensor", [output, input])
+                rows_of("reduce_scatter_tensor", "input", input, output, self._size)
+                kind, many, operator = self._operator(opts.reduceOp, wider(output.dtype))
+                operators.append(operator)
+                source, target = ready(input, wider(input.dtype)), room(output, wider(output.dtype))
+                pairs.append((output, target))
+                touched += [source, target]
+                calls.append((source, target, target.numel() * many, kind, operator))
+            return self._launch(opts, touched, start, outputs, copied(pairs))
+        finally:
+            for operator in operators:
+                self._drop(operator)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced

@@ -73,8 +73,17 @@ def wider(dtype: torch.dtype) -> torch.dtype:
     return _WIDER.get(dtype, dtype)
 
 
+def refuse_unless_plain(tensor: torch.Tensor) -> None:
+    """Raises TypeError for a tensor whose memory the library cannot read: on every rank that has one, and before the
+    call is made."""
+    if tensor.layout is not torch.strided or not (tensor.is_cpu or tensor.is_cuda):
+        raise TypeError("the backend tutti takes strided tensors of the host or of a CUDA device, and for all_reduce also "
+                        f"sparse ones; this one has the layout {tensor.layout}, and is on {tensor.device}")
+
+
 def ready(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """The tensor itself if it lies in one piece, else a copy that does; converted to `dtype` if one is given."""
+    refuse_unless_plain(tensor)
     if dtype is not None and dtype != tensor.dtype:
         tensor = tensor.to(dtype)
     return tensor.resolve_conj().resolve_neg().contiguous()
@@ -82,6 +91,7 @@ def ready(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tenso
 
 def room(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """The tensor itself if the library can write it, else a new one of its shape: give it back with copied()."""
+    refuse_unless_plain(tensor)
     if (dtype is None or dtype == tensor.dtype) and _is_plain(tensor):
         return tensor
     return torch.empty(tensor.shape, dtype=dtype or tensor.dtype, device=tensor.device)
@@ -99,8 +109,9 @@ def copied(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], None]
         return None
 
     def copy() -> None:
-        with torch.no_grad():
-            for to, what in pairs:
+        for to, what in pairs:
+            # This may be another thread than the caller's: what the caller is within holds there only.
+            with torch.inference_mode() if to.is_inference() else torch.no_grad():
                 to.copy_(what)
 
     return copy
@@ -108,6 +119,8 @@ def copied(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], None]
 
 def side_by_side(tensors: list[torch.Tensor]) -> torch.Tensor | None:
     """One flat tensor over all of these, if each begins where the one before it ends. None if not."""
+    for tensor in tensors:
+        refuse_unless_plain(tensor)
     first = tensors[0]
     at = first.data_ptr()
     storage = first.untyped_storage()

@@ -189,7 +189,7 @@ class FromAnybody(_WithOutputs):
         until = time.monotonic() + seconds
         while self._received is None:
             left = until - time.monotonic()
-            if self._looking.acquire(timeout=max(0.0, left)):
+            if self._looking.acquire(timeout=min(max(0.0, left), 1e6)):
                 try:
                     if self._failure is not None:
                         raise self._failure
