@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "ending.h"
+
 namespace tutti_python {
 namespace {
 
