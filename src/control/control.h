@@ -77,8 +77,7 @@ struct Notice {
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
     differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
                // transfers, and the communicator is no lane: `peer` has sent them to this rank, which made no such lane
-    absent,    // the answer to ask_for_absent(): `ranks` are there and have not voted; `sequence` is the question's
-               // number
+    absent,    // the answer to recall(): `ranks` are there and have not voted; `sequence` is the number of the recall
   };
   Kind kind;
   int peer = -1;  // of the job (world rank)
@@ -180,8 +179,9 @@ class Control {
   // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
   virtual void vote(Vote vote) = 0;  // thread-safe
-  // Asks the hub who has not voted on that yet; a Notice{absent} follows. Thread-safe.
-  virtual void ask_for_absent(std::uint64_t communicator, Vote::On on, std::uint32_t number) = 0;
+  // Takes this rank's vote on that back, unless it is decided already. Then a Notice{absent} follows, else behind the
+  // Notice{decided}. Thread-safe.
+  virtual void recall(std::uint64_t communicator, Vote::On on, std::uint32_t number) = 0;
   // Asks all these ranks, as probe() does. Only the first rank that asks about a call gets the answers. Thread-safe.
   virtual void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
                       std::uint32_t sequence) = 0;

@@ -50,7 +50,7 @@ class Alone final : public Control {
            .on = vote.on,
            .ranks = vote.ranks});
   }
-  void ask_for_absent(std::uint64_t, Vote::On, std::uint32_t) override {}
+  void recall(std::uint64_t, Vote::On, std::uint32_t) override {}
   void survey(const std::vector<int>&, std::uint64_t, std::uint64_t, std::uint32_t) override {}
   void publish(std::uint64_t, std::shared_ptr<const CallHistory>) override {}
   void unpublish(std::uint64_t) override {}

@@ -116,7 +116,7 @@ void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole
 void fields(auto&, Of<Desertion> auto&) {}
 void fields(auto&, Of<Withdrawal> auto&) {}
 void fields(auto& archive, Of<Vote> auto& v) { archive(v.communicator, v.ranks, v.on, v.has_made, v.known); }
-void fields(auto& archive, Of<RollCall> auto& r) { archive(r.communicator, r.on, r.number); }
+void fields(auto& archive, Of<Recall> auto& r) { archive(r.communicator, r.on, r.number); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }

@@ -91,19 +91,18 @@ struct Desertion {};
 // The answer, if it does not become the hub now: it has forgotten the enlistment.
 struct Withdrawal {};
 
-// member -> hub: who has not voted on that yet?
-struct RollCall {
+// member -> hub: it waits no longer, and takes its vote back. Who has not voted?
+struct Recall {
   std::uint64_t communicator = 0;
   Vote::On on = Vote::On::going_on;
-  std::uint32_t number = 0;  // of the question
+  std::uint32_t number = 0;
 };
 
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
-// was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who sent a RollCall. Vote: member -> hub.
+// was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who sent a Recall. Vote: member -> hub.
 // Farewell: member -> hub; hub -> members, when the hub leaves: what the next one is to compare with.
-using ControlMessage =
-    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell, Enlistment,
-                 Death, Summons, Survey, Vote, Desertion, Withdrawal, RollCall>;
+using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
+                                    Farewell, Enlistment, Death, Summons, Survey, Vote, Desertion, Withdrawal, Recall>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

@@ -230,9 +230,9 @@ void Plane::vote(Vote vote) {
              [this, vote = std::move(vote)] { lines_->ask([&](Seat& seat) { seat.request(vote, Clock::now()); }); });
 }
 
-void Plane::ask_for_absent(std::uint64_t communicator, Vote::On on, std::uint32_t number) {
-  asio::post(io_, [this, question = RollCall{communicator, on, number}] {
-    lines_->ask([&](Seat& seat) { seat.request(question, Clock::now()); });
+void Plane::recall(std::uint64_t communicator, Vote::On on, std::uint32_t number) {
+  asio::post(io_, [this, recall = Recall{communicator, on, number}] {
+    lines_->ask([&](Seat& seat) { seat.request(recall, Clock::now()); });
   });
 }
 

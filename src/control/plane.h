@@ -38,7 +38,7 @@ class Plane final : public Control, public JoinUser {
   void poison(std::uint64_t communicator, ErrorCode code, int about, const std::string& message) override;
   void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) override;
   void vote(Vote vote) override;
-  void ask_for_absent(std::uint64_t communicator, Vote::On on, std::uint32_t number) override;
+  void recall(std::uint64_t communicator, Vote::On on, std::uint32_t number) override;
   void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,
               std::uint32_t sequence) override;
   void publish(std::uint64_t communicator, std::shared_ptr<const CallHistory> history) override;

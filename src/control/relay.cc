@@ -109,13 +109,13 @@ void Relay::serve(int from, const ControlMessage& message) {
     lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
     votes_.heard(from, *vote, log_);
-  } else if (const auto* roll = std::get_if<RollCall>(&message)) {
+  } else if (const auto* recall = std::get_if<Recall>(&message)) {
     tell(from, Notice{.kind = Notice::Kind::absent,
                       .peer = from,
-                      .communicator = roll->communicator,
-                      .on = roll->on,
-                      .ranks = votes_.absent(roll->communicator, roll->on, log_),
-                      .sequence = roll->number});
+                      .communicator = recall->communicator,
+                      .on = recall->on,
+                      .ranks = votes_.recall(from, recall->communicator, recall->on, log_),
+                      .sequence = recall->number});
   } else if (const auto* asked = std::get_if<Survey>(&message)) {
     survey(from, *asked);
   } else if (const auto* probe = std::get_if<Probe>(&message)) {

@@ -17,10 +17,12 @@ bool ends(const Vote& vote, const Notice& event) {
   }
 }
 
-// It is not asked again at the next hub.
-bool is_question(const ControlMessage& message) {
-  return std::holds_alternative<Probe>(message) || std::holds_alternative<Survey>(message) ||
-         std::holds_alternative<RollCall>(message);
+// Whether it is that recall, or a vote that it takes back if it was said before.
+bool is_of_recall(const ControlMessage& said, const Notice& answer) {
+  if (const auto* recall = std::get_if<Recall>(&said))
+    return recall->communicator == answer.communicator && recall->on == answer.on && recall->number == answer.sequence;
+  const auto* vote = std::get_if<Vote>(&said);
+  return vote != nullptr && vote->communicator == answer.communicator && vote->on == answer.on;
 }
 
 }  // namespace
@@ -192,7 +194,8 @@ void Seat::request(ControlMessage message, Clock::time_point now) {
     if (vote->on == Vote::On::making && !log_.can_make(vote->communicator, vote->ranks)) return;
     vote->known = log_.size();
   }
-  if (!is_question(message)) unsettled_.push_back(message);
+  if (!std::holds_alternative<Probe>(message) && !std::holds_alternative<Survey>(message))
+    unsettled_.push_back(message);
   if (is_hub()) {
     relay_->received(rank_, message, now);
     take_relayed();
@@ -209,6 +212,17 @@ void Seat::say_goodbye(Clock::time_point now) {
 }
 
 void Seat::settle(const Notice& notice) {
+  if (notice.kind == Notice::Kind::absent) {
+    const auto is_it = [&](const ControlMessage& said) {
+      return std::holds_alternative<Recall>(said) && is_of_recall(said, notice);
+    };
+    const auto end = std::ranges::find_if(unsettled_, is_it);  // a vote behind it is another one
+    if (end == unsettled_.end()) return;
+    const auto keep = std::remove_if(unsettled_.begin(), end + 1,
+                                     [&](const ControlMessage& said) { return is_of_recall(said, notice); });
+    unsettled_.erase(keep, end + 1);
+    return;
+  }
   std::erase_if(unsettled_, [&](const ControlMessage& said) {
     if (const auto* vote = std::get_if<Vote>(&said)) return ends(*vote, notice);
     switch (notice.kind) {

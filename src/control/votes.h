@@ -18,17 +18,24 @@ class Votes {
     if (log.has_decided(vote)) return;  // it was counted in that
     Open& open = open_[{vote.communicator, vote.on}];
     open.ranks = vote.ranks;
+    if (open.voted.empty()) open.recalled.clear();
+    open.recalled.erase(from);
     open.voted.insert(from);
     if (vote.has_made) open.made.insert(from);
   }
 
-  // The ranks that are there and have not voted on that yet.
-  std::vector<std::int32_t> absent(std::uint64_t communicator, Vote::On on, const EventLog& log) const {
-    const auto open = open_.find({communicator, on});
+  // Takes the vote back. Returns the ranks that are there and have not voted, but for those that have taken a vote back
+  // while this rank waited.
+  std::vector<std::int32_t> recall(int from, std::uint64_t communicator, Vote::On on, const EventLog& log) {
+    const auto found = open_.find({communicator, on});
+    if (found == open_.end()) return {};
+    Open& open = found->second;
+    open.made.erase(from);
+    open.voted.erase(from);
+    open.recalled.insert(from);
     std::vector<std::int32_t> absent;
-    if (open == open_.end()) return absent;
-    for (const std::int32_t rank : open->second.ranks)
-      if (is_left(rank, log) && !open->second.voted.contains(rank)) absent.push_back(rank);
+    for (const std::int32_t rank : open.ranks)
+      if (is_left(rank, log) && !open.voted.contains(rank) && !open.recalled.contains(rank)) absent.push_back(rank);
     return absent;
   }
 
@@ -59,7 +66,7 @@ class Votes {
  private:
   struct Open {
     std::vector<std::int32_t> ranks;
-    std::set<int> voted, made;
+    std::set<int> voted, made, recalled;
   };
   static bool is_left(std::int32_t rank, const EventLog& log) {
     return rank >= 0 && rank < log.ranks() && !log.is_gone(rank);

@@ -26,9 +26,9 @@ class Decisions {
       decided_[{notice.communicator, notice.on}].push_back(notice);
     else if (notice.kind == Notice::Kind::expelled)
       expelled_ = notice;
-    else if (const auto asked = questions_.find({notice.communicator, notice.on});
-             asked != questions_.end() && asked->second.number == notice.sequence)
-      asked->second.absent = notice.ranks;
+    else if (const auto recall = recalls_.find({notice.communicator, notice.on});
+             recall != recalls_.end() && recall->second.number == notice.sequence)
+      recall->second.absent = notice.ranks;
     news_.notify_all();
   }
 
@@ -47,30 +47,29 @@ class Decisions {
     if (found->second.empty()) decided_.erase(found);
     return next;
   }
-  // Before Control::ask_for_absent(): the number of the question. A late answer to an earlier one does not count.
-  std::uint32_t ask(std::uint64_t communicator, Vote::On on) {
+  // Before Control::recall(): its number. A late answer to an earlier one does not count.
+  std::uint32_t begin_recall(std::uint64_t communicator, Vote::On on) {
     const std::lock_guard lock(mutex_);
-    questions_.insert_or_assign({communicator, on}, Question{++asked_, {}});
-    return asked_;
+    recalls_.insert_or_assign({communicator, on}, Recall{++last_recall_, {}});
+    return last_recall_;
   }
-  // Blocks until the answer is there: ranks of the job. Nothing: not within `limit`, or the vote is decided.
-  std::optional<std::vector<std::int32_t>> wait_for_absent(std::uint64_t communicator, Vote::On on,
-                                                           std::chrono::milliseconds limit) {
+  // Blocks until the answer is there: ranks of the job. None: not within `limit`, or the vote is decided.
+  std::vector<std::int32_t> wait_for_absent(std::uint64_t communicator, Vote::On on, std::chrono::milliseconds limit) {
     const About about{communicator, on};
     std::unique_lock lock(mutex_);
     const auto answer = [&] {
-      const auto asked = questions_.find(about);
-      return asked == questions_.end() ? std::nullopt : asked->second.absent;
+      const auto recall = recalls_.find(about);
+      return recall == recalls_.end() ? std::nullopt : recall->second.absent;
     };
     news_.wait_for(lock, limit, [&] { return answer() || decided_.contains(about) || expelled_; });
-    return answer();
+    return answer().value_or(std::vector<std::int32_t>());
   }
   // The communicator is no more: nobody waits.
   void forget(std::uint64_t communicator) {
     const std::lock_guard lock(mutex_);
     const auto is_of_it = [&](const auto& entry) { return entry.first.first == communicator; };
     std::erase_if(decided_, is_of_it);
-    std::erase_if(questions_, is_of_it);
+    std::erase_if(recalls_, is_of_it);
   }
   // It may have become true.
   void look_again() {
@@ -80,7 +79,7 @@ class Decisions {
 
  private:
   using About = std::pair<std::uint64_t, Vote::On>;  // a communicator, and what is voted on
-  struct Question {
+  struct Recall {
     std::uint32_t number = 0;
     std::optional<std::vector<std::int32_t>> absent;
   };
@@ -88,8 +87,8 @@ class Decisions {
   std::mutex mutex_;
   std::condition_variable news_;
   std::map<About, std::deque<Notice>> decided_;
-  std::map<About, Question> questions_;
-  std::uint32_t asked_ = 0;
+  std::map<About, Recall> recalls_;
+  std::uint32_t last_recall_ = 0;
   std::optional<Notice> expelled_;
 };
 

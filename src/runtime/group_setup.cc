@@ -96,7 +96,7 @@ std::shared_ptr<Group> shrink(Group& group) {
   Decisions& decisions = job.notices().decisions();
   auto decided = decisions.wait(group.id(), Vote::On::going_on, limit, [] { return false; });
   if (!decided) {
-    const std::vector<int> absent = absent_from_vote(group, Vote::On::going_on);
+    const std::vector<int> absent = recall_vote(group, Vote::On::going_on);
     decided = decisions.wait(group.id(), Vote::On::going_on, {}, [] { return true; });  // they may just have come
     if (!decided)
       throw Error(

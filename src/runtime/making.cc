@@ -8,9 +8,7 @@
 namespace tutti::internal {
 namespace {
 
-// A question is lost while there is no hub.
-constexpr int kAsksAtMost = 10;
-constexpr std::chrono::milliseconds kAsksAgainAfter{50};
+constexpr std::chrono::milliseconds kAnswersWithin{1000};  // usually less than one; there may be no hub yet
 
 }  // namespace
 
@@ -25,17 +23,12 @@ void vote(Group& group, Vote::On on, bool has_made) {
       {.communicator = group.id(), .ranks = {ranks.begin(), ranks.end()}, .on = on, .has_made = has_made});
 }
 
-std::vector<int> absent_from_vote(Group& group, Vote::On on) {
+std::vector<int> recall_vote(Group& group, Vote::On on) {
   Decisions& decisions = group.job().notices().decisions();
-  const std::uint32_t number = decisions.ask(group.id(), on);
+  group.job().control().recall(group.id(), on, decisions.begin_recall(group.id(), on));
   std::vector<int> absent;
-  for (int i = 0; i < kAsksAtMost; ++i) {
-    group.job().control().ask_for_absent(group.id(), on, number);
-    const auto answer = decisions.wait_for_absent(group.id(), on, kAsksAgainAfter);
-    if (!answer) continue;
-    for (const std::int32_t rank : *answer) absent.push_back(group.members().rank_of(rank));
-    break;
-  }
+  for (const std::int32_t rank : decisions.wait_for_absent(group.id(), on, kAnswersWithin))
+    absent.push_back(group.members().rank_of(rank));
   return absent;
 }
 
@@ -56,7 +49,7 @@ std::vector<bool> vote_on_making(Group& group, bool has_made) {
   const auto take_decided = [&] { return decisions.wait(group.id(), Vote::On::making, {}, [] { return true; }); };
   std::vector<int> absent;
   if (!decided && leaver() == group.size() && !group.failure()) {
-    absent = absent_from_vote(group, Vote::On::making);
+    absent = recall_vote(group, Vote::On::making);
     decided = take_decided();  // the last ones may just have come
   }
   if (!decided) {

@@ -14,8 +14,9 @@ namespace tutti::internal {
 // Forgets what was decided on a vote for which this rank has not waited long enough.
 void vote(Group& group, Vote::On on, bool has_made = false);
 std::chrono::milliseconds limit_of_votes(Group& group);
-// The ranks of the group that are there and have not voted yet, as the hub says; none if it does not answer.
-std::vector<int> absent_from_vote(Group& group, Vote::On on);
+// Takes this rank's vote back, if it is not decided by then. Returns the ranks of the group that are there and have not
+// voted, as the hub says; none if it does not answer.
+std::vector<int> recall_vote(Group& group, Vote::On on);
 
 // Blocks until all ranks have voted. Whether each of them has made what all are making. If a rank is lost or leaves, or
 // if the communicator fails, before all have voted, every rank throws that.

@@ -48,7 +48,7 @@ std::vector<ControlMessage> one_of_each() {
           Vote{6, {7, 8, 9}, Vote::On::making, true, 1},
           Desertion{},
           Withdrawal{},
-          RollCall{6, Vote::On::making, 2}};
+          Recall{6, Vote::On::making, 2}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

@@ -259,18 +259,27 @@ TEST(Relay, TellsVotesOfDifferentKindsApart) {
   EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 3u);
 }
 
-TEST(Relay, SaysWhoHasNotVotedYet) {
+TEST(Relay, ARankThatTakesItsVoteBackHearsWhoHasNotVoted) {
   Hub hub(5);
-  const auto absent = [&hub] {
-    hub.relay.received(0, RollCall{5, Vote::On::making, 3}, at(2));
+  const auto recall = [&hub](int rank) {
+    hub.relay.received(rank, Recall{5, Vote::On::making, 3}, at(2));
     const auto out = hub.relay.take_outgoing();
+    EXPECT_EQ(out.at(0).rank, rank);
     return std::get<Notice>(out.at(0).message).ranks;
   };
-  EXPECT_TRUE(absent().empty());  // there is no vote
-  hub.relay.received(0, vote_on(5, true), at(1));
-  EXPECT_EQ(absent(), (std::vector<std::int32_t>{1, 2}));
-  hub.relay.received(1, vote_on(5, true), at(1));
-  EXPECT_EQ(absent(), (std::vector<std::int32_t>{2}));
+  const auto vote = [&hub](int rank) { hub.relay.received(rank, vote_on(5, true), at(1)); };
+  using Ranks = std::vector<std::int32_t>;
+  EXPECT_EQ(recall(0), Ranks{});  // there is no vote
+  vote(0);
+  EXPECT_EQ(recall(0), (Ranks{1, 2}));
+  vote(0), vote(1);
+  EXPECT_EQ(recall(0), (Ranks{2}));
+  EXPECT_EQ(recall(1), (Ranks{2}));  // rank 0 had voted while it waited
+  vote(2);
+  EXPECT_TRUE(hub.relay.take_outgoing().empty());  // not decided
+  EXPECT_EQ(recall(2), (Ranks{0, 1}));
+  vote(0), vote(1), vote(2);
+  EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 5u);
 }
 
 TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {

@@ -87,6 +87,31 @@ TEST(Seat, HasLeftTheLanesOfACommunicatorThatItHasLeft) {
   EXPECT_TRUE(has_left(91));
 }
 
+// To the next hub, so that it does not count the vote; and a vote that is said behind it stays.
+TEST(Seat, SaysARecallAgainUntilItIsAnswered) {
+  Seat seat(2, {0, 1, 2}, kUsual, {});
+  const Vote vote{.communicator = 5, .ranks = {0, 1, 2}};
+  seat.request(vote, after(1));
+  seat.request(Recall{5, vote.on, 1}, after(2));
+  seat.request(vote, after(3));
+  seat.closed(0, "closed", Evidence::closing, after(4));
+  seat.take_outgoing();
+  seat.connected(after(5));
+  std::vector<std::size_t> kinds;
+  for (const Outgoing& out : seat.take_outgoing()) kinds.push_back(out.message.index());
+  const auto index = [](const ControlMessage& message) { return message.index(); };
+  EXPECT_EQ(kinds, (std::vector{index(Enlistment{}), index(vote), index(Recall{}), index(vote)}));
+  Notice answer{.kind = Kind::absent, .peer = 2, .communicator = 5, .sequence = 7};
+  seat.received(1, answer, after(6));  // to an earlier recall
+  answer.sequence = 1;
+  seat.received(1, answer, after(7));
+  EXPECT_FALSE(seat.is_settled());
+  seat.request(Recall{5, vote.on, 2}, after(8));
+  answer.sequence = 2;
+  seat.received(1, answer, after(9));
+  EXPECT_TRUE(seat.is_settled());
+}
+
 // --- several seats
 
 std::vector<int> one_host(int ranks) { return std::vector<int>(static_cast<std::size_t>(ranks), 0); }
