@@ -155,9 +155,10 @@ class Communicator {
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
   /// Blocks for these calls, and for an answer from the process of the lowest rank that is there. Not collective: it
-  /// waits for no rank. Throws the communicator's failure, if it has failed. Throws Error{mismatch} if a rank that left
-  /// before had made other calls. So if two ranks made different calls, and no call has shown it, the one that leaves
-  /// later throws, and so do all that have not left by then, in their next call or here.
+  /// waits for no rank. Throws the communicator's failure, if it has failed; a lost rank counts only if a call failed
+  /// by that, although failure() names it. Throws Error{mismatch} if a rank that left before had made other calls. So
+  /// if two ranks made different calls, and no call has shown it, the one that leaves later throws, and so do all that
+  /// have not left by then, in their next call or here.
   TUTTI_API void finalize();
 
   TUTTI_API int rank() const;                    ///< the number of this rank here, [0, size())
@@ -380,12 +381,12 @@ class Communicator {
   ///
   /// Blocks until all that are left have called it, or have been lost or have left; at most as long as a call of this
   /// communicator. May be called if no rank is lost, too. Symmetric memory and registrations serve the new one as
-  /// before.
+  /// before. `tutti run` ends all ranks when one has failed, unless it is started with --keep-going.
   ///
   /// Threads: as a call of this communicator. Throws Error{partitioned} on a side of a broken network that is no
-  /// majority, and if the connection to the only other half of the ranks was cut: the others may go on too then.
-  /// Error{expelled} if this rank was given up itself. Error{timeout} if a rank that is left did not call it in time;
-  /// Error{unsupported} in a forked child. Nothing is made then. Channels: as of split().
+  /// majority, nor half of the ranks and the lowest of them. Error{expelled} if this rank was given up itself.
+  /// Error{timeout} if ranks that are left did not call it in time. It names them. If they call it later, this rank
+  /// does not count. Error{unsupported} in a forked child. Nothing is made then. Channels: as of split().
   TUTTI_API Communicator shrink();
 
   /// Collective: makes an operator of the caller's own function, for calls of this communicator on host memory.
@@ -443,7 +444,7 @@ class Communicator {
 
   /// Fails this communicator on every rank with Error{aborted}, which carries `reason`. Blocks until the others are
   /// being told, for 200 ms at most: so the process may end right afterwards. Thread-safe: also during a call of
-  /// another thread. If rank 0 has left the job, the other ranks find out only by this rank's closed connections.
+  /// another thread.
   TUTTI_API void abort(const std::string& reason);
 
   /// How long later calls here that name no timeout wait for a peer or a GPU that does not come to them; 0: as long as

@@ -9,9 +9,9 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tutti::internal {
@@ -29,10 +29,11 @@ constexpr std::chrono::milliseconds kForItsLastWords{10};
 // Field 22 of proc_pid_stat(5). The name in field 2 may hold anything, but no ')' stands behind it.
 std::uint64_t start_of_process(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::size_t behind_name = text.rfind(')');
-  if (behind_name == std::string::npos) return 0;
-  std::istringstream fields(text.substr(behind_name + 1));
+  std::ostringstream text;
+  text << file.rdbuf();  // the process may end meanwhile: this does not throw then
+  const std::size_t behind_name = text.view().rfind(')');
+  if (behind_name == std::string_view::npos) return 0;
+  std::istringstream fields(text.str().substr(behind_name + 1));
   std::string field;
   for (int number = 3; number <= 22; ++number) fields >> field;
   std::uint64_t start = 0;

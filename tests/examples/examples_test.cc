@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Result run(int ranks, const std::string& example) {
-  return shell("$TUTTI run -n " + std::to_string(ranks) + " " EXAMPLES + example);
+Result run(int ranks, const std::string& example, const std::string& options = "") {
+  return shell("$TUTTI run " + options + " -n " + std::to_string(ranks) + " " EXAMPLES + example);
 }
 
 void expect_lines(const Result& result, const std::vector<std::string>& lines) {
@@ -58,6 +58,17 @@ TEST(Examples, ErrorsSayWhatStillWorks) {
   expect_lines(result, {"rank 0: 3 ranks are still there", "rank 1: 3 ranks are still there"});
   EXPECT_THAT(result.out, HasSubstr("rank 1: invalid_argument: all_reduce: input and output overlap"));
   EXPECT_THAT(result.out, HasSubstr("rank 2: mismatch: rank 2: the ranks made different calls"));
+}
+
+TEST(Examples, RanksGoOnWithoutOneThatDied) {
+  const Result result = run(4, "shrink", "--keep-going");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "tutti run: rank 3 was killed by signal 9 (Killed); the others go on\n");
+  for (const std::string rank : {"rank 0", "rank 1", "rank 2"}) {
+    EXPECT_THAT(result.out, HasSubstr(rank + ": " + rank + ": rank 3 was lost: its process died"));
+    EXPECT_THAT(result.out, HasSubstr(rank + " of 3 has made all steps\n"));
+  }
+  EXPECT_EQ(run(4, "shrink").status, 1);
 }
 
 }  // namespace

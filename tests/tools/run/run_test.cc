@@ -72,6 +72,23 @@ TEST(Run, TaggedLinesNameTheirRankAndStayWhole) {
   EXPECT_EQ(lines_of(run.err), (Lines{"[0] e", "[1] e"}));
 }
 
+TEST(Run, ARankThatFailsEndsTheOthersUnlessTheyAreToKeepGoing) {
+  const std::string ranks = "-n 3 sh -c 'if [ $TUTTI_RANK = 1 ]; then exit 3; fi; sleep 0.5; echo $TUTTI_RANK'";
+  const Result goes_on = shell("$TUTTI run --keep-going " + ranks);
+  EXPECT_EQ(goes_on.status, 0);
+  EXPECT_EQ(lines_of(goes_on.out), (Lines{"0", "2"}));
+  EXPECT_EQ(goes_on.err, "tutti run: rank 1 exited with status 3; the others go on\n");
+  EXPECT_EQ(shell("$TUTTI run " + ranks).status, 1);
+}
+
+TEST(Run, AJobThatKeepsGoingHasFailedIfAllItsRanksHave) {
+  const Result run = shell("$TUTTI run --keep-going -n 2 sh -c 'exit $((4 + TUTTI_RANK))'");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("rank 0 exited with status 4"));
+  EXPECT_THAT(run.err, HasSubstr("rank 1 exited with status 5"));
+  EXPECT_EQ(shell("$TUTTI run --keep-going --max-restarts 1 true").status, 2);
+}
+
 TEST(Run, ATaggedJobEndsWhenNobodyReadsItsOutput) {
   const Result run = shell("{ $TUTTI run -n 2 --tag yes; echo status $? >&2; } | head -1 >/dev/null");
   EXPECT_THAT(run.err, HasSubstr("status 1"));

@@ -38,7 +38,8 @@ std::optional<int> Attempt::run() {
   }
   if (job_status_) return job_status_;
   take_reports();  // what a rank sent, it sent before it ended
-  const int status = status_ == 0 && (reported_ || output_.has_failed()) ? 1 : status_;
+  const bool all_failed = job_.keep_going && !ranks_.has_any_succeeded();
+  const int status = status_ == 0 && (all_failed || reported_ || output_.has_failed()) ? 1 : status_;
   guardian_.nodes.say({NodeMessage::Kind::ended, number_, status, ""});
   return std::nullopt;
 }
@@ -172,6 +173,7 @@ void Attempt::judge(int rank, int status) {
   const bool has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   if (!has_failed || stage_ != Stage::running) return;  // only the first failure is news
   const std::string how = fmt::format("rank {} {}", job_.first_rank + rank, how_it_ended(status));
+  if (job_.keep_going) return output_.say(how + (ranks_.alive() > 0 ? "; the others go on" : ""));
   output_.say(how + (ranks_.alive() > 0 || has_other_nodes(job_) ? "; stopping the others" : ""));
   status_ = job_.pass_on_status_2 && WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 1;
   stop_within(kGrace);

@@ -28,6 +28,7 @@ struct Job {
   Bind bind = Bind::automatic;
   bool tag = false;               // each line of output begins with its rank: "[2] "
   int max_restarts = 0;           // start all ranks of the job again this many times after a failure
+  bool keep_going = false;        // a rank that fails does not end the others. The job has failed if all have
   bool pass_on_status_2 = false;  // a rank's exit status 2 (wrong input) becomes the job's
 };
 

@@ -91,6 +91,7 @@ std::vector<std::pair<int, int>> RankProcesses::take_ended() {
     if (rank == pids_.end()) continue;  // something that a rank left behind
     *rank = 0;
     --alive_;
+    has_any_succeeded_ = has_any_succeeded_ || status == 0;
     ended.emplace_back(static_cast<int>(rank - pids_.begin()), status);
   }
   has_children_ = pid == 0;

@@ -39,6 +39,7 @@ class RankProcesses {
   // Those that have ended since the last call: rank of this host, status of waitpid().
   std::vector<std::pair<int, int>> take_ended();
   int alive() const { return alive_; }
+  bool has_any_succeeded() const { return has_any_succeeded_; }
   bool has_children() const { return has_children_; }  // ranks, or what they left behind, at the last take_ended()
 
  private:
@@ -49,6 +50,7 @@ class RankProcesses {
   const Job& job_;
   std::vector<pid_t> pids_;  // by rank of this host; 0 once it has ended
   int alive_ = 0;
+  bool has_any_succeeded_ = false;  // its exit status was 0
   bool has_children_ = true;
 };
 

@@ -23,6 +23,7 @@ struct Options {
   std::string master_address;
   int master_port = 0;
   int max_restarts = 0;
+  bool keep_going = false;
   std::string bind;
   bool tag = false;
 };
@@ -39,6 +40,7 @@ int run_job(const Options& options, std::vector<std::string> program) {
   if (!options.bind.empty()) job.bind = options.bind == "core" ? Bind::core : Bind::none;
   job.tag = options.tag;
   job.max_restarts = options.max_restarts;
+  job.keep_going = options.keep_going;
   job.master_address = internal::without_brackets(options.master_address);
   if (options.nodes > 1) {
     if (options.node_rank >= options.nodes) {
@@ -81,6 +83,11 @@ Subcommand add_run(CLI::App& app) {
                   "start all ranks of the job again this many times after a failure; every launcher of the job needs "
                   "the same number")
       ->check(whole_number(0));
+  run->add_flag(
+         "--keep-going", options->keep_going,
+         "a rank that fails does not end the others: for programs that go on by shrink(). The exit status is 0 if a "
+         "rank of this host has ended well")
+      ->excludes("--max-restarts");
   run->add_option(
          "--bind", options->bind,
          "core: each rank on a core of its own, next to its neighbours; where there are too few, on a hardware "
