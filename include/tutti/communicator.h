@@ -379,9 +379,9 @@ class Communicator {
   /// the new one has not. All agree on who is left; a rank that is lost later fails the new communicator, which can be
   /// shrunk in turn. job_ranks() of the new one says who is who.
   ///
-  /// Blocks until all that are left have called it, or have been lost or have left; at most as long as a call of this
-  /// communicator. May be called if no rank is lost, too. Symmetric memory and registrations serve the new one as
-  /// before. `tutti run` ends all ranks when one has failed, unless it is started with --keep-going.
+  /// Blocks until all that are left have called it, or have been lost or have left; at most a moment longer than a call
+  /// of this communicator. May be called if no rank is lost, too. Symmetric memory and registrations serve the new one
+  /// as before. `tutti run` ends all ranks when one has failed, unless it is started with --keep-going.
   ///
   /// Threads: as a call of this communicator. Throws Error{partitioned} on a side of a broken network that is no
   /// majority, nor half of the ranks and the lowest of them. Error{expelled} if this rank was given up itself.

@@ -288,11 +288,11 @@ void Adoption::release() {
 }
 
 void Communicator::abort(const std::string& reason) {
-  call([&](tutti_comm_t comm) { return tutti_comm_abort(comm, reason.c_str()); });
+  call_even_if_left([&](tutti_comm_t comm) { return tutti_comm_abort(comm, reason.c_str()); });
 }
 
 std::optional<Failure> Communicator::failure() const {
-  refuse_if_left();
+  if (handle_ == nullptr) refuse_if_left();
   const Use use(*this);
   tutti_result_t failure = TUTTI_SUCCESS;
   check(tutti_comm_get_async_error(handle_, &failure));
@@ -386,6 +386,7 @@ bool Communicator::keep_others_out() {
   is_left_ = true;
   while (uses_ > 0) {
     if (python_ends) return false;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     const Unlocked unlocked;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }

@@ -122,11 +122,17 @@ class Communicator {
   };
 
   void refuse_if_left() const;  // throws FailureError
-  // From now on no thread comes in. Blocks until those inside have come out. False: Python ends, and one never will.
+  // From now on no thread comes in, but to abort(). Blocks until those inside have come out. False: Python ends, and
+  // one never will. Throws what a handler of a signal raises.
   bool keep_others_out();
   template <class Call>
   void call(Call call) const {
     refuse_if_left();
+    call_even_if_left(call);
+  }
+  template <class Call>
+  void call_even_if_left(Call call) const {
+    if (handle_ == nullptr) refuse_if_left();
     const Use use(*this);
     tutti_result_t result = TUTTI_SUCCESS;
     {

@@ -319,6 +319,34 @@ def test_a_forked_child_is_refused_and_disturbs_nobody(transport):
     run(2, forks, TUTTI_TRANSPORT=transport)
 
 
+def aborts_what_holds_up_destroy(rank: int, size: int) -> None:
+    world = tutti.init()
+    if rank == 1:
+        time.sleep(1)  # and does not come to split()
+        world.destroy()
+        return
+    failed = []
+
+    def splits():
+        try:
+            world.split(0)
+        except tutti.Error as error:
+            failed.append(error.code)
+
+    threads = [threading.Thread(target=splits), threading.Thread(target=world.destroy)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    world.abort("somebody waits")
+    for thread in threads:
+        thread.join(20)
+    assert failed == [tutti.ErrorCode.ABORTED]
+
+
+def test_abort_ends_a_call_for_which_destroy_waits():
+    run(2, aborts_what_holds_up_destroy)
+
+
 class FolderStore:
     """A store of files."""
 

@@ -168,7 +168,7 @@ class Communicator:
             self._native.destroy()
 
     def destroy(self) -> None:
-        """Leaves now, if it has not been left. Waits for no rank. Raises nothing."""
+        """Leaves now, if it has not been left. Waits for no rank, but for calls of other threads: abort() ends these."""
         self._native.destroy()
 
     def abort(self, reason: str) -> None:

@@ -16,7 +16,7 @@ namespace {
 constexpr int kSlowest = 12;  // times connect_timeout, for a peer that has been reached to answer
 
 // It is this rank that lacks something.
-bool is_lack(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS; }
+bool is_lack(int error) { return is_out_of_descriptors(error) || error == ENOMEM || error == ENOBUFS; }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void Plane::link_arrived(const std::shared_ptr<Link>& link) {
 
 void Plane::no_room_for(const Handshake::Opening& opening, bool local) {
   const std::string who = "rank " + std::to_string(settings_.rank);
-  const std::string why = who + " has no descriptor left for its connection to rank " + std::to_string(opening.from) +
+  const std::string why = "there is no descriptor left for the connection to rank " + std::to_string(opening.from) +
                           ": raise `ulimit -n` where " + who + " runs";
   if (opening.purpose == Handshake::Purpose::data) {
     const Path path = local ? Path::local : Path::tcp;
@@ -41,7 +41,7 @@ void Plane::no_room_for(const Handshake::Opening& opening, bool local) {
   }
   if (!server_) return;     // it calls again: lines.cc
   data_listeners_.clear();  // there will be no job: room for some to whom it is to be told
-  server_->turned_away(why);
+  server_->turned_away(who + ": " + why);
 }
 
 void Plane::on_connection(OnConnection handler) {

@@ -54,6 +54,11 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
     if (is_open_ || !log_.append(*event)) return;
     tell(rank_, *event);
     if (event->kind == Notice::Kind::lost) expel(event->peer);
+  } else if (const auto* death = std::get_if<Death>(&message)) {  // also before all have come: it may be waited for
+    const int rank = death->rank;
+    if (rank < 0 || rank >= log_.ranks() || rank == rank_) return;
+    if (hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(from)])
+      lose(rank, died_by_kernel(), Evidence::kernel, now);
   } else if (is_open_) {
     serve(from, message);
     judge(now);
@@ -102,11 +107,6 @@ void Relay::serve(int from, const ControlMessage& message) {
          .code = notice->code,
          .message = notice->message,
          .about = notice->about});
-  } else if (const auto* death = std::get_if<Death>(&message)) {
-    const int rank = death->rank;
-    if (rank < 0 || rank >= log_.ranks() || rank == rank_) return;
-    if (hosts_[static_cast<std::size_t>(rank)] != hosts_[static_cast<std::size_t>(from)]) return;
-    lose(rank, died_by_kernel(), Evidence::kernel, member(from).heard);
   } else if (const auto* vote = std::get_if<Vote>(&message)) {
     votes_.heard(from, *vote, log_);
   } else if (const auto* recall = std::get_if<Recall>(&message)) {

@@ -24,8 +24,8 @@ class Votes {
     if (vote.has_made) open.made.insert(from);
   }
 
-  // Takes the vote back. Returns the ranks that are there and have not voted, but for those that have taken a vote back
-  // while this rank waited.
+  // Takes the vote back. Returns the ranks that are there and have not voted. Those that have taken their vote back are
+  // named only if there are no others: they may just be the first whose time was up.
   std::vector<std::int32_t> recall(int from, std::uint64_t communicator, Vote::On on, const EventLog& log) {
     const auto found = open_.find({communicator, on});
     if (found == open_.end()) return {};
@@ -33,10 +33,11 @@ class Votes {
     open.made.erase(from);
     open.voted.erase(from);
     open.recalled.insert(from);
-    std::vector<std::int32_t> absent;
+    std::vector<std::int32_t> absent, recalled;
     for (const std::int32_t rank : open.ranks)
-      if (is_left(rank, log) && !open.voted.contains(rank) && !open.recalled.contains(rank)) absent.push_back(rank);
-    return absent;
+      if (is_left(rank, log) && !open.voted.contains(rank) && rank != from)
+        (open.recalled.contains(rank) ? recalled : absent).push_back(rank);
+    return absent.empty() ? recalled : absent;
   }
 
   // What can be decided now, each once: Notice{decided}. Nobody who is suspected decides who goes on.

@@ -227,7 +227,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   void await_verdict();
   Failure mismatch_with(int peer, Tag mine, const Tag& theirs) const;
   Failure mismatch_of_long_ago(int peer) const;
-  Failure own_failure(ErrorCode code, const std::string& why) const;
+  Failure own_failure(const std::string& why) const;
   Failure failure_of(const ChannelClosed& closed) const;
   void met(const TagMismatch& mismatch);
   bool finds_unclaimed();

@@ -176,7 +176,7 @@ void Group::advance() {
     cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
     is_cut_off();
   } catch (const Error& error) {
-    accuse(own_failure(error.code, error.what()));
+    accuse(error.code == ErrorCode::system ? own_failure(error.what()) : Failure{error.code, error.peer, error.what()});
   } catch (const std::bad_alloc&) {
     accuse({ErrorCode::system, rank(), members_.own_name() + " has no memory left"});
   }

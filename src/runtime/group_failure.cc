@@ -93,14 +93,14 @@ Failure Group::mismatch_of_long_ago(int peer) const {
               ", too long ago to say which"};
 }
 
-Failure Group::own_failure(ErrorCode code, const std::string& why) const {
-  return {code, rank(), members_.own_name() + " cannot go on: " + why};
+Failure Group::own_failure(const std::string& why) const {
+  return {ErrorCode::system, rank(), members_.own_name() + " cannot go on: " + why};
 }
 
 // Of which nobody knows a better cause.
 Failure Group::failure_of(const ChannelClosed& closed) const {
   if (const std::string lack = job_->transports().lack_for(closed.peer); lack == closed.why && !lack.empty())
-    return own_failure(ErrorCode::system, lack);
+    return own_failure(lack);
   const int peer = members_.rank_of(closed.peer);
   return {ErrorCode::peer_lost, peer,
           members_.own_name() + " lost its connection to " + members_.name_of(peer) + ": " + closed.why};

@@ -61,12 +61,18 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   announcement.obstacles = job->transports_.probe();
   announcement.sees_gpus = job->sees_gpus_ = cuda::is_possible();
   job->control_ = join_job(job->settings_, store, number, std::move(announcement), std::move(appointment));
+  const auto told = [&](const char* why) {  // the others may have joined already
+    Error error = join_error(ErrorCode::system, settings.rank, settings.rank, why);
+    job->control_->poison(kWorldId, error.code, settings.rank, error.what());
+    return error;
+  };
   try {
     job->enter();
-  } catch (const Error& error) {  // the others may have joined already
-    const Error told = join_error(error.code, settings.rank, settings.rank, error.what());
-    job->control_->poison(kWorldId, error.code, settings.rank, told.what());
-    throw told;
+  } catch (const Error& error) {
+    if (error.code != ErrorCode::system || error.peer >= 0) throw;  // all ranks have found it
+    throw told(error.what());
+  } catch (const std::exception& error) {
+    throw told(error.what());
   }
   ProcessJobs::here().add(job);
   return job;

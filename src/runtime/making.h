@@ -41,7 +41,7 @@ auto make_on_all(Group& group, const std::string& what, const std::string& lack,
   const std::vector<bool> made = vote_on_making(group, !failure);
   if (failure && failure->code != ErrorCode::system) throw Error(*failure);  // what all have found
   for (int r = 0; r < group.size(); ++r)
-    if (!made[r]) throw r == group.rank() ? Error(*failure) : failure_of(r, "");
+    if (!made[r]) throw r == group.rank() && failure ? Error(*failure) : failure_of(r, "");
   return mine;
 }
 

@@ -73,7 +73,8 @@ void Transports::demand(const Kind& kind, const JobRanks& ranks) const {
   const std::string name = "transport " + std::string(kind.connector->name()) + ": ";
   for (int rank = 0; rank < ranks.size(); ++rank) {
     if (!kind.obstacles[rank].empty())
-      throw Error(ErrorCode::system, name + "rank " + std::to_string(rank) + " cannot use it: " + kind.obstacles[rank]);
+      throw Error(ErrorCode::system, name + "rank " + std::to_string(rank) + " cannot use it: " + kind.obstacles[rank],
+                  ranks.own, rank);
     if (const std::string distance = kind.connector->distance(ranks.own, rank, ranks); !distance.empty())
       throw Error(ErrorCode::unsupported, name + distance);
   }

@@ -214,6 +214,20 @@ TEST(Relay, AMemberThatCannotBeCalledIsNotCalledAgain) {
   EXPECT_TRUE(relay.misses(3));
 }
 
+// A child of that rank holds its connections. Ranks of its host say so, and they alone.
+TEST(Relay, ANewHubDoesNotWaitForARankOfWhoseDeathItHears) {
+  EventLog log(5);
+  Relay relay(1, {0, 1, 0, 0, 2}, log, Farewells(), kPace, kStart, false);
+  relay.lose(0, "it died", Evidence::closing, at(0));
+  for (const int rank : {2, 4}) relay.received(rank, Enlistment{0}, at(1));
+  relay.received(4, Death{3}, at(2));
+  EXPECT_EQ(log.size(), 0u);
+  relay.received(2, Death{3}, at(3));
+  EXPECT_TRUE(log.is_lost(3));
+  relay.judge(at(100));
+  EXPECT_TRUE(log.is_lost(0));
+}
+
 TEST(Relay, ANewHubWaitsHalfTheSilenceForWhoDoesNotCome) {
   EventLog log(4);
   Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);
@@ -278,6 +292,10 @@ TEST(Relay, ARankThatTakesItsVoteBackHearsWhoHasNotVoted) {
   vote(2);
   EXPECT_TRUE(hub.relay.take_outgoing().empty());  // not decided
   EXPECT_EQ(recall(2), (Ranks{0, 1}));
+  vote(0), vote(1);
+  EXPECT_EQ(recall(0), (Ranks{2}));
+  vote(2);
+  EXPECT_EQ(recall(1), (Ranks{0}));  // who is named only because all others had voted
   vote(0), vote(1), vote(2);
   EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 5u);
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <latch>
 #include <thread>
 
 #include "net/free_port.h"
@@ -102,17 +103,20 @@ TEST_P(Shrink, ARankThatDoesNotComeEndsTheWait) {
   Settings settings;
   settings.transport = GetParam();
   settings.timeout = 400ms;
-  const auto thrown = outcomes(3, settings, [](Communicator& world) {
-    if (world.rank() == 2) return std::this_thread::sleep_for(1s);
-    world.shrink();
+  std::latch have_thrown(2);
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    if (world.rank() == 2) return have_thrown.wait();
+    try {
+      world.shrink();
+      ADD_FAILURE() << "rank " << world.rank() << " has shrunk without rank 2";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode::timeout);
+      EXPECT_EQ(error.peer, 2);
+      EXPECT_EQ(reason_of(error), "shrink: all that are left but rank 2 have called it within 0.4 s");
+    }
+    have_thrown.arrive_and_wait();
   });
-  for (const int rank : {0, 1}) {
-    ASSERT_TRUE(thrown[static_cast<std::size_t>(rank)]);
-    const Error& error = *thrown[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(error.code, ErrorCode::timeout);
-    EXPECT_EQ(error.peer, 2);
-    EXPECT_EQ(reason_of(error), "shrink: all that are left but rank 2 have called it within 0.4 s");
-  }
+  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
 // Two ranks have given up when the third one comes: it must not believe that it has made something with them.
@@ -120,8 +124,9 @@ TEST_P(Shrink, WhoHasGivenUpIsNotCounted) {
   Settings settings;
   settings.transport = GetParam();
   settings.timeout = 500ms;
-  const auto thrown = outcomes(3, settings, [](Communicator& world) {
-    if (world.rank() == 2) std::this_thread::sleep_for(750ms);
+  std::latch two_have_thrown(2), all_have_thrown(3);
+  const auto thrown = outcomes(3, settings, [&](Communicator& world) {
+    if (world.rank() == 2) two_have_thrown.wait();
     try {
       world.shrink();
       ADD_FAILURE() << "rank " << world.rank() << " has shrunk alone";
@@ -130,7 +135,8 @@ TEST_P(Shrink, WhoHasGivenUpIsNotCounted) {
                                       ? "shrink: all that are left but ranks 0 and 1 have called it within 0.5 s"
                                       : "shrink: all that are left but rank 2 have called it within 0.5 s");
     }
-    if (world.rank() != 2) std::this_thread::sleep_for(600ms);
+    if (world.rank() != 2) two_have_thrown.count_down();
+    all_have_thrown.arrive_and_wait();
     EXPECT_EQ(world.split(world.rank() == 1 ? 1 : 0).size(), world.rank() == 1 ? 1 : 2);
     EXPECT_EQ(world.shrink().size(), 3);
   });

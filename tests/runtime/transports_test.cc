@@ -69,6 +69,7 @@ TEST(Transports, ThatTheSettingsNameAndThatDoNotDoAreAnError) {
     try {
       Choice choice(transport, all);
     } catch (const Error& error) {
+      EXPECT_EQ(error.peer, transport == "verbs" ? 1 : -1);
       return error.what();
     }
     return "";

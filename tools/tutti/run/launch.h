@@ -14,7 +14,8 @@ namespace tutti::internal::tools {
 
 // Blocks until every rank has ended. Returns 0 when all ended with status 0 and none reported that it ended badly
 // (src/control/launcher.h), else 1, after saying on stderr which rank failed and how. When one fails the others get a
-// few seconds to notice, then SIGTERM, then SIGKILL. SIGINT and SIGTERM are passed on. When this process is killed, by
+// few seconds to notice, then SIGTERM, then SIGKILL. (Job::keep_going: they go on, and one that ends with status 0 is
+// enough.) SIGINT and SIGTERM are passed on. When this process is killed, by
 // whatever signal, the ranks and their children die too (their children only if the guardian is not killed with it).
 // Throws UsageError before any rank runs: no such program, more ranks than this host can hold.
 int launch(const Job& job);
