@@ -155,10 +155,10 @@ class Communicator {
   /// Leaves the communicator once its started calls are over. Afterwards it is as one that was moved from.
   ///
   /// Blocks for these calls, and for an answer from the process of the lowest rank that is there. Not collective: it
-  /// waits for no rank. Throws the communicator's failure, if it has failed; a lost rank counts only if a call failed
-  /// by that, although failure() names it. Throws Error{mismatch} if a rank that left before had made other calls. So
-  /// if two ranks made different calls, and no call has shown it, the one that leaves later throws, and so do all that
-  /// have not left by then, in their next call or here.
+  /// waits for no rank. Throws the communicator's failure, if it has failed. (If a rank is lost, and no call has failed
+  /// by that, it does not throw.) Throws Error{mismatch} if a rank that left before had made other calls. So if two
+  /// ranks made different calls, and no call has shown it, the one that leaves later throws, and so do all that have
+  /// not left by then, in their next call or here.
   TUTTI_API void finalize();
 
   TUTTI_API int rank() const;                    ///< the number of this rank here, [0, size())

@@ -53,11 +53,11 @@ struct Vote {
   std::uint32_t known = 0;  // how many events the rank knew; the control plane sets it
 };
 
-// On whose word a rank is lost.
-enum class Word : std::uint8_t {
-  of_kernel,    // that of its host: it is dead, or stands still
-  of_majority,  // it may live, and has to end then
-  of_few,       // who are no majority: they may be cut off themselves. If it lives, it goes on without them
+// Who says that a rank is lost.
+enum class Authority : std::uint8_t {
+  kernel,    // that of its host: it is dead, or stands still
+  majority,  // of the ranks. It may live, and has to end then
+  minority,  // its ranks may be cut off themselves. If the lost rank lives, it goes on without them
 };
 
 // A notice from the control plane. Delivered on the control thread.
@@ -71,8 +71,8 @@ struct Notice {
                // message: both have left it, and `peer` had made the call `call` where `about` had made `last`; all
                // zero: it had made none. (Calls of different numbers, or equal ones: the last of each.)
     // To one rank.
-    expelled,  // this rank was given up by others, as `peer` says. What runtimes hear is final: all its communicators
-               // fail
+    expelled,  // this rank was given up by others, as `peer` says. The runtime never hears so of a minority: all
+               // communicators of this rank fail
     answer,    // the answer to probe(): what `peer` did at that sequence
     agreed,    // the answer to farewell(): no rank that left before had made other calls, as far as is known
     differed,  // likewise: `peer` had; `sequence` is the number of its calls, `last` the last of them. If these are
@@ -87,8 +87,8 @@ struct Notice {
   std::uint32_t serial = 0;          // of an event: its number, from 1
   int about = -1;                    // poisoned: the culprit, a rank of the job
   Vote::On on = Vote::On::going_on;  // decided, absent
-  std::vector<std::int32_t> ranks = {};  // likewise; of the job, in the order of the communicator
-  Word word = Word::of_majority;         // lost, expelled
+  std::vector<std::int32_t> ranks = {};       // likewise; of the job, in the order of the communicator
+  Authority authority = Authority::majority;  // lost, expelled
   // answer
   std::uint32_t sequence = 0;  // what was asked about; differed: see there
   bool entered = false;  // whether the peer has entered that call; then `call` is its tag (all zero: too long ago)
@@ -179,8 +179,8 @@ class Control {
   // job, its farewell answers; no answer comes for one that is lost. Thread-safe.
   virtual void probe(int peer, std::uint64_t communicator, std::uint64_t whole, std::uint32_t sequence) = 0;
   virtual void vote(Vote vote) = 0;  // thread-safe
-  // Takes this rank's vote on that back, unless it is decided already. Then a Notice{absent} follows, else behind the
-  // Notice{decided}. Thread-safe.
+  // Takes this rank's vote on that back, unless it is decided already. A Notice{absent} follows in both cases; behind
+  // the Notice{decided}, if there is one. Thread-safe.
   virtual void recall(std::uint64_t communicator, Vote::On on, std::uint32_t number) = 0;
   // Asks all these ranks, as probe() does. Only the first rank that asks about a call gets the answers. Thread-safe.
   virtual void survey(const std::vector<int>& peers, std::uint64_t communicator, std::uint64_t whole,

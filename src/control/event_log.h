@@ -29,8 +29,8 @@ class EventLog {
     if (event.serial != size() + 1 || event.peer < 0 || event.peer >= ranks()) return false;
     switch (event.kind) {
       case Notice::Kind::lost:
-        state(event.peer) = event.word == Word::of_kernel ? State::dead : State::expelled;
-        losses_.emplace(event.peer, Loss{event.word, event.message});
+        state(event.peer) = event.authority == Authority::kernel ? State::dead : State::expelled;
+        losses_.emplace(event.peer, Loss{event.authority, event.message});
         break;
       case Notice::Kind::left: state(event.peer) = State::left; break;
       case Notice::Kind::decided: break;
@@ -86,7 +86,7 @@ class EventLog {
   bool has_failed(std::uint64_t communicator) const { return failed_.contains(communicator); }
 
   struct Loss {
-    Word word = Word::of_majority;
+    Authority authority = Authority::majority;
     std::string why = {};
   };
   Loss loss_of(int rank) const {

@@ -99,7 +99,7 @@ void fields(auto& archive, Of<Member> auto& m) {
           m.sees_gpus);
 }
 void fields(auto& archive, Of<Notice> auto& n) {
-  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.on, n.ranks, n.word, n.sequence,
+  archive(n.kind, n.peer, n.communicator, n.code, n.message, n.serial, n.about, n.on, n.ranks, n.authority, n.sequence,
           n.entered, n.call, n.last, n.has_left);
 }
 void fields(auto& archive, Of<Introduction> auto& i) {

@@ -14,9 +14,9 @@
 // - Suspected: its connection closes and it is on another host, or no word has come from it for Pace::silence (every
 //   tick the hub pings, and the control thread of a member answers). The hub waits a moment for further suspects, so
 //   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
-//   those that may live, or half of them and the lowest of these. If they are not, and there is only silence to go by,
-//   the others may be a majority that has given up this side: the error is `partitioned` then, and not `peer_lost`.
-//   Such a verdict does not bind the others. If they hear of it, they go on without this side, if they can.
+//   those that may live, or half of them and the lowest of these. If they are a minority, the others may be the
+//   majority and have given up this side. So a verdict of a minority does not bind the others: if they hear of it, they
+//   go on without this side, if they can. And where it rests on silence, the error is `partitioned`, not `peer_lost`.
 #pragma once
 
 #include <chrono>

@@ -32,7 +32,7 @@ Notice expulsion(int by, const EventLog::Loss& loss) {
   notice.peer = by;
   notice.code = ErrorCode::expelled;
   notice.message = loss.why;
-  notice.word = loss.word;
+  notice.authority = loss.authority;
   return notice;
 }
 
@@ -108,14 +108,14 @@ bool Relay::may_be_more(Clock::time_point now) const {
 }
 
 void Relay::judge_suspects(Clock::time_point now) {
-  const auto decide = [&](int rank, ErrorCode code, const std::string& why, Word word) {
-    log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .word = word});
+  const auto decide = [&](int rank, ErrorCode code, const std::string& why, Authority authority) {
+    log({.kind = Notice::Kind::lost, .peer = rank, .code = code, .message = why, .authority = authority});
   };
   std::map<int, Suspicion> rest;
   for (auto& [rank, suspicion] : std::exchange(suspicions_, {})) {
     if (log_.is_gone(rank)) continue;
     if (is_confirmed(rank, suspicion.evidence))
-      decide(rank, ErrorCode::peer_lost, suspicion.why, Word::of_kernel);
+      decide(rank, ErrorCode::peer_lost, suspicion.why, Authority::kernel);
     else
       rest.emplace(rank, std::move(suspicion));
   }
@@ -133,7 +133,7 @@ void Relay::judge_suspects(Clock::time_point now) {
     const bool partitioned = !decides && suspicion.evidence >= Evidence::gave_up;
     decide(rank, partitioned ? ErrorCode::partitioned : ErrorCode::peer_lost,
            suspicion.why + (partitioned ? "; the ranks that are left here are no majority" : ""),
-           decides ? Word::of_majority : Word::of_few);
+           decides ? Authority::majority : Authority::minority);
   }
 }
 

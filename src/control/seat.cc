@@ -55,7 +55,7 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (summons->is_sure) return follow(from, now);
     outgoing_.push_back({from, Ping{log_.size()}});  // it lives, and waits for the hub that it knows
   } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
-    if (notice->word == Word::of_few) return given_up_by_few(from, now);
+    if (notice->authority == Authority::minority) return given_up_by_minority(from, now);
     // Not from one that this rank has given up itself, unless it has found no other hub since.
     if (!log_.is_gone(from) && (!doubts_.contains(from) || without_hub_since_)) fence(from, notice->message);
   } else if (notice != nullptr && notice->kind == Notice::Kind::left && notice->peer == rank_) {

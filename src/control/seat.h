@@ -72,7 +72,7 @@ class Seat {
   }
   void return_to(int rank, Clock::time_point now);
   void withdrawn(int from, Clock::time_point now);
-  void given_up_by_few(int rank, Clock::time_point now);
+  void given_up_by_minority(int rank, Clock::time_point now);
   void follow(int rank, Clock::time_point now);
   void choose_hub(Clock::time_point now);
   void become_hub(Clock::time_point now);

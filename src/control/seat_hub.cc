@@ -66,7 +66,7 @@ void Seat::follow(int rank, Clock::time_point now) {
 }
 
 // That rank is on a side that is no majority. This side may be one.
-void Seat::given_up_by_few(int rank, Clock::time_point now) {
+void Seat::given_up_by_minority(int rank, Clock::time_point now) {
   if (log_.is_gone(rank)) return;
   const std::string why = "it goes on without the ranks that are left here, as it had no word of them for too long";
   if (is_hub()) {

@@ -69,7 +69,7 @@ std::shared_ptr<Job> Job::join(const Settings& settings, Store* store, std::shar
   try {
     job->enter();
   } catch (const Error& error) {
-    if (error.code != ErrorCode::system || error.peer >= 0) throw;  // all ranks have found it
+    if (error.code != ErrorCode::system || error.peer >= 0) throw;  // all ranks find the same
     throw told(error.what());
   } catch (const std::exception& error) {
     throw told(error.what());

@@ -37,7 +37,7 @@ std::vector<bool> vote_on_making(Group& group, bool has_made) {
   std::vector<bool> made(static_cast<std::size_t>(group.size()), has_made);
   if (group.size() == 1) return made;
   Job& job = group.job();
-  const std::vector<int> ranks = members.job_ranks();
+  const std::vector<int>& ranks = members.job_ranks();
   vote(group, Vote::On::making, has_made);
   const auto leaver = [&] {
     const auto found = std::ranges::find_if(ranks, [&](int rank) { return job.notices().has_left(rank); });

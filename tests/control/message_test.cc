@@ -24,7 +24,7 @@ std::vector<ControlMessage> one_of_each() {
   notice.serial = 12;
   notice.about = 2;
   notice.ranks = {1, 3};
-  notice.word = Word::of_few;
+  notice.authority = Authority::minority;
   notice.sequence = 99;
   notice.entered = true;
   notice.call = Tag{{1, 2}};

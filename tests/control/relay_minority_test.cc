@@ -26,18 +26,18 @@ std::vector<Outgoing> give_up_three_of_five(Relay& relay) {
   return relay.take_outgoing();
 }
 
-TEST(RelayOfFew, BindsNobodyByItsVerdict) {
+TEST(RelayOfMinority, BindsNobodyByItsVerdict) {
   Hub few(5), many(3);
   const auto said = give_up_three_of_five(few.relay);
   for (const int rank : {1, 2, 3}) {
     EXPECT_TRUE(few.log.is_lost(rank));
     ASSERT_TRUE(expulsion_in(said, rank));
-    EXPECT_EQ(expulsion_in(said, rank)->word, Word::of_few);
+    EXPECT_EQ(expulsion_in(said, rank)->authority, Authority::minority);
   }
   EXPECT_EQ(few.log.behind(0)[0].code, ErrorCode::partitioned);
   few.relay.received(2, Ping{}, at(18'000));  // it hears so later, too
   const auto answer = few.relay.take_outgoing();
-  EXPECT_EQ(expulsion_in(answer, 2)->word, Word::of_few);
+  EXPECT_EQ(expulsion_in(answer, 2)->authority, Authority::minority);
 
   for (int s = 1; s <= 17; ++s) {
     many.relay.received(1, Ping{}, at(1000 * s));
@@ -45,11 +45,11 @@ TEST(RelayOfFew, BindsNobodyByItsVerdict) {
   }
   const auto binding = many.relay.take_outgoing();
   ASSERT_TRUE(expulsion_in(binding, 2));
-  EXPECT_EQ(expulsion_in(binding, 2)->word, Word::of_majority);
+  EXPECT_EQ(expulsion_in(binding, 2)->authority, Authority::majority);
 }
 
 // They may go on by themselves, and then their logs must be alike.
-TEST(RelayOfFew, TellsThoseThatItGivesUpOfNoneOfThem) {
+TEST(RelayOfMinority, TellsThoseThatItGivesUpOfNoneOfThem) {
   Hub hub(5);
   for (const Outgoing& out : give_up_three_of_five(hub.relay)) {
     const auto* const notice = std::get_if<Notice>(&out.message);
@@ -58,25 +58,25 @@ TEST(RelayOfFew, TellsThoseThatItGivesUpOfNoneOfThem) {
 }
 
 // A connection that closes may be the network's doing, too.
-TEST(RelayOfFew, BindsNobodyWhereConnectionsHaveClosed) {
+TEST(RelayOfMinority, BindsNobodyWhereConnectionsHaveClosed) {
   Hub hub(3);
   for (const int rank : {1, 2}) hub.relay.lose(rank, "closed", Evidence::closing, at(1));
   hub.relay.judge(at(100));
   const auto said = hub.relay.take_outgoing();
   ASSERT_TRUE(expulsion_in(said, 1));
-  EXPECT_EQ(expulsion_in(said, 1)->word, Word::of_few);
+  EXPECT_EQ(expulsion_in(said, 1)->authority, Authority::minority);
   EXPECT_EQ(hub.log.behind(0)[0].code, ErrorCode::peer_lost);
 }
 
-TEST(RelayOfFew, TakesNobodyForDeadWhoHasGivenItUp) {
+TEST(RelayOfMinority, TakesNobodyForDeadWhoHasGivenItUp) {
   Hub hub(4, true);
-  hub.relay.lose(1, "it goes on without this rank", Evidence::gave_up, at(1));
+  hub.relay.lose(1, "it goes on without them", Evidence::gave_up, at(1));
   hub.relay.judge(at(100));
   EXPECT_TRUE(hub.log.is_lost(1));
   EXPECT_TRUE(hub.log.may_live(1));
 }
 
-TEST(RelayOfFew, StepsDownOnceAMajorityHasTurnedAway) {
+TEST(RelayOfMinority, StepsDownOnceAMajorityHasTurnedAway) {
   Hub hub(4);
   hub.relay.received(2, Desertion{}, at(1));
   hub.relay.received(3, Desertion{}, at(1));
@@ -85,12 +85,15 @@ TEST(RelayOfFew, StepsDownOnceAMajorityHasTurnedAway) {
   EXPECT_TRUE(hub.relay.is_deserted());
 }
 
-TEST(RelayOfFew, DecidesNothingWithWhoHasTurnedAway) {
+TEST(RelayOfMinority, DecidesNothingWithWhoHasTurnedAway) {
   Hub hub(4);
-  for (const int rank : {0, 1, 2, 3}) hub.relay.received(rank, Ping{}, at(1));
+  const Vote vote{.communicator = 5, .ranks = {0, 1, 2, 3}};
+  hub.relay.received(3, vote, at(1));
   hub.relay.received(3, Desertion{}, at(1));
-  for (const int rank : {0, 1, 2}) hub.relay.received(rank, Vote{.communicator = 5, .ranks = {0, 1, 2, 3}}, at(2));
+  for (const int rank : {0, 1, 2}) hub.relay.received(rank, vote, at(2));
   EXPECT_TRUE(told(hub.relay, Kind::decided, 0).empty());
+  hub.relay.received(3, Ping{}, at(3));  // it has come back
+  EXPECT_EQ(told(hub.relay, Kind::decided, 0).size(), 4u);
 }
 
 // One that answers lives, and has time to turn away from the old hub; but not for ever.
@@ -129,13 +132,15 @@ TEST(RelayOfLoyalRanks, HaveTheirTimeOnceTheHubIsAwake) {
 
 const Pace kSeatPace{milliseconds(500), milliseconds(5'000)};
 
-Notice word_of_few(int from) { return expulsion(from, {.word = Word::of_few, .why = "no word from it"}); }
+Notice word_of_minority(int from) {
+  return expulsion(from, {.authority = Authority::minority, .why = "no word from it"});
+}
 
-TEST(SeatGivenUpByFew, TurnsToTheNextHub) {
+TEST(SeatGivenUpByMinority, TurnsToTheNextHub) {
   Seat seat(2, {0, 0, 1, 1}, kSeatPace, {});
-  seat.received(0, word_of_few(0), at(1));
+  seat.received(0, word_of_minority(0), at(1));
   EXPECT_EQ(seat.hub(), 1);
-  seat.received(1, word_of_few(1), at(2));
+  seat.received(1, word_of_minority(1), at(2));
   EXPECT_TRUE(seat.is_hub());
   EXPECT_FALSE(seat.is_over());
   seat.connected(at(3));
@@ -144,23 +149,23 @@ TEST(SeatGivenUpByFew, TurnsToTheNextHub) {
   EXPECT_TRUE(seat.log().is_lost(0) && seat.log().is_lost(1) && !seat.log().is_gone(3));
 }
 
-TEST(SeatGivenUpByFew, AHubTakesThemForLost) {
+TEST(SeatGivenUpByMinority, AHubTakesThemForLost) {
   Seat hub(0, {0, 0, 0, 1}, kSeatPace, {});
-  hub.received(3, word_of_few(3), at(1));
+  hub.received(3, word_of_minority(3), at(1));
   hub.look(at(100));
   EXPECT_FALSE(hub.is_over());
   EXPECT_TRUE(hub.log().is_lost(3));
-  hub.received(3, word_of_few(3), at(101));  // it says so again
+  hub.received(3, word_of_minority(3), at(101));  // it says so again
   EXPECT_FALSE(hub.is_over());
 }
 
-TEST(SeatGivenUpByFew, ObeysAMajority) {
+TEST(SeatGivenUpByMinority, ObeysAMajority) {
   Seat seat(2, {0, 0, 1, 1}, kSeatPace, {});
   seat.received(0, expulsion(0, {.why = "no word from it"}), at(1));
   EXPECT_TRUE(seat.is_over());
 }
 
-TEST(SeatGivenUpByFew, AnswersWhoCallsItThatItWaitsForItsHub) {
+TEST(SeatGivenUpByMinority, AnswersWhoCallsItThatItWaitsForItsHub) {
   Seat seat(2, {0, 1, 2}, kSeatPace, {});
   seat.received(1, Summons{}, at(1));
   const auto said = seat.take_outgoing();

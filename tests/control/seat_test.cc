@@ -418,8 +418,9 @@ TEST(Seat, AfterACutThatHealsAMajorityGoesOn) {
     int going_on = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       going_on += may_go_on(job, rank);
-      for (const Notice& event : job.events(rank))  // of_kernel: one of its host that was given up has closed all
-        EXPECT_TRUE(event.word == Word::of_kernel || (event.code == ErrorCode::peer_lost) == may_go_on(job, rank))
+      for (const Notice& event : job.events(rank))  // kernel: one of its host that was given up has closed all
+        EXPECT_TRUE(event.authority == Authority::kernel ||
+                    (event.code == ErrorCode::peer_lost) == may_go_on(job, rank))
             << event.message;
     }
     EXPECT_GE(2 * going_on, ranks);
