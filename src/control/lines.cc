@@ -141,6 +141,7 @@ void Lines::set_alarm() {
 void Lines::call() {
   bool has_summoned = false;
   for (int rank = 0; rank < ranks(); ++rank) {
+    if (!seat_.is_hub()) peer(rank).is_summoned = false;
     if (!seat_.wants(rank)) continue;
     if (!is_open(rank) && !peer(rank).is_called) connect_to(rank);
     // A member has called all ranks that may become the hub, and waits for one of the others.
@@ -177,6 +178,7 @@ void Lines::connect_to(int rank) {
     peer(rank).is_called = false;
     carry(rank, raw->shared_from_this(), rank < rank_);
     raw->carry_messages(rank < rank_ ? FrameReader::kFromHub : FrameReader::kFromMember);
+    seat_.reached(rank, Clock::now());
     seat_.called(rank);
     peer(rank).is_summoned = seat_.is_hub();
     act();
@@ -256,7 +258,8 @@ void Lines::take_leave() {
   for (int rank = 0; rank < ranks(); ++rank) {
     if (!is_open(rank)) continue;
     peer(rank).link->finish(kToTheEnd);
-    is_closed = is_closed && rank < rank_;  // who is above this rank must have heard what it has decided as the hub
+    // Who is above this rank must have heard what it has decided as the hub.
+    is_closed = is_closed && (rank < rank_ || !seat_.is_hub());
   }
   if (is_closed) end_leave();
 }

@@ -114,9 +114,10 @@ void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
 void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }
 void fields(auto& archive, Of<Survey> auto& s) { archive(s.communicator, s.whole, s.sequence, s.ranks); }
 void fields(auto&, Of<Desertion> auto&) {}
-void fields(auto&, Of<Withdrawal> auto&) {}
+void fields(auto& archive, Of<Withdrawal> auto& w) { archive(w.to); }
 void fields(auto& archive, Of<Vote> auto& v) { archive(v.communicator, v.ranks, v.on, v.has_made, v.known); }
 void fields(auto& archive, Of<Recall> auto& r) { archive(r.communicator, r.on, r.number); }
+void fields(auto& archive, Of<LifeSign> auto& l) { archive(l.is_question); }
 void fields(auto& archive, Of<Summons> auto& s) { archive(s.is_sure); }
 void fields(auto& archive, Of<Probe> auto& p) { archive(p.from, p.to, p.communicator, p.whole, p.sequence); }
 void fields(auto& archive, Of<Answer> auto& a) { archive(a.to, a.notice); }

@@ -88,8 +88,11 @@ struct Summons {
 struct Desertion {};
 
 // A rank -> the one that it has enlisted with, which has not spoken as the hub: it wants to go back to an earlier hub.
-// The answer, if it does not become the hub now: it has forgotten the enlistment.
-struct Withdrawal {};
+// The answer, if it does not become the hub now: it has forgotten the enlistment. A hub that has decided nothing yet ->
+// its members: it goes back to an earlier hub itself, and has forgotten them.
+struct Withdrawal {
+  std::int32_t to = -1;  // that earlier hub
+};
 
 // member -> hub: it waits no longer, and takes its vote back. Who has not voted?
 struct Recall {
@@ -98,11 +101,17 @@ struct Recall {
   std::uint32_t number = 0;
 };
 
+// Any rank -> any other, while it hears nothing of the hub.
+struct LifeSign {
+  bool is_question = false;  // then one is sent back
+};
+
 // Notice: poisoned: member -> hub; events: hub -> members, and a member -> the next hub; expelled: any rank -> one that
 // was given up; agreed, differed: hub -> who said Farewell; absent: hub -> who sent a Recall. Vote: member -> hub.
 // Farewell: member -> hub; hub -> members, when the hub leaves: what the next one is to compare with.
-using ControlMessage = std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice,
-                                    Farewell, Enlistment, Death, Summons, Survey, Vote, Desertion, Withdrawal, Recall>;
+using ControlMessage =
+    std::variant<Introduction, Table, Refusal, Waiting, Ping, Goodbye, Probe, Answer, Notice, Farewell, Enlistment,
+                 Death, Summons, Survey, Vote, Desertion, Withdrawal, Recall, LifeSign>;
 
 std::vector<std::byte> encode(const ControlMessage& message);
 

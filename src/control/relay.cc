@@ -19,16 +19,18 @@ Notice verdict_on(const Farewell& mine, const std::optional<Farewell>& other) {
 }  // namespace
 
 Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewells, const Pace& pace,
-             Clock::time_point now, bool is_first)
+             Clock::time_point now, const std::vector<Clock::time_point>& heard, bool may_be_given_up)
     : rank_(rank),
       hosts_(std::move(hosts)),
       log_(log),
       farewells_(std::move(farewells)),
       pace_(pace),
+      may_be_given_up_(may_be_given_up),
       last_tick_(now),
       begun_(now),
-      is_open_(is_first),
-      members_(hosts_.size(), Member{now, is_first, log.size()}) {
+      is_open_(heard.empty()),
+      members_(hosts_.size(), Member{now, heard.empty(), log.size()}) {
+  for (std::size_t other = 0; other < heard.size(); ++other) members_[other].heard = heard[other];
   member(rank).enlisted = true;
 }
 
@@ -44,6 +46,7 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
   if (const auto silent = suspicions_.find(from);
       silent != suspicions_.end() && silent->second.evidence == Evidence::silence)
     suspicions_.erase(silent);
+  if (std::holds_alternative<LifeSign>(message)) return;
   if (const auto* ping = std::get_if<Ping>(&message)) {
     if (is_open_) member(from).events = std::max(member(from).events, std::min(ping->known, log_.size()));
     judge(now);
@@ -84,12 +87,21 @@ void Relay::enlist(int rank, std::uint32_t events) {
   for (const Notice& event : log_.behind(events)) tell(rank, event);
 }
 
+std::vector<int> Relay::enlisted() const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < log_.ranks(); ++rank)
+    if (rank != rank_ && !log_.is_gone(rank) && members_[static_cast<std::size_t>(rank)].enlisted)
+      ranks.push_back(rank);
+  return ranks;
+}
+
 void Relay::open_if_complete() {
   if (is_open_) return;
   for (int rank = 0; rank < log_.ranks(); ++rank)
     if (!log_.is_gone(rank) && !suspicions_.contains(rank) && !member(rank).enlisted) return;
   is_open_ = true;
   opened_at_ = log_.size();
+  if (log_.is_majority([this](int rank) { return member(rank).enlisted; })) may_be_given_up_ = false;
   for (int rank = 0; rank < log_.ranks(); ++rank)
     if (rank != rank_ && member(rank).enlisted) enlist(rank, member(rank).events);
   for (const auto& [from, message] : std::exchange(early_, {}))

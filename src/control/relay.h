@@ -10,7 +10,8 @@
 //
 // When a rank is lost.
 // - Confirmed, at once: the kernel of its own host says that its process has ended; its connection closes, or it is
-//   silent, and it is on the hub's own host. No network can be at fault then.
+//   silent, and it is on the hub's own host. No network can be at fault then. (Silence is no proof for a hub that has
+//   slept for long: the others may have given it up.)
 // - Suspected: its connection closes and it is on another host, or no word has come from it for Pace::silence (every
 //   tick the hub pings, and the control thread of a member answers). The hub waits a moment for further suspects, so
 //   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
@@ -39,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 struct Pace {
   Clock::duration tick;     // between two calls of tick(), as far as the machine allows
   Clock::duration silence;  // after which a rank counts as lost
+  Clock::duration uneasy() const { return silence / 2 - tick; }  // others are asked once the hub is silent for so long
   static Pace of(std::chrono::milliseconds heartbeat_timeout);
 };
 
@@ -68,10 +70,11 @@ struct Outgoing {
 
 class Relay {
  public:
-  // `hosts`: of each rank a number that ranks of one host share. is_first: all ranks that are present are its members;
-  // else they have to enlist.
+  // `hosts`: of each rank a number that ranks of one host share. `heard`: when this rank has heard of each, or since
+  // when it asks for a sign of life in vain; they have to enlist. Empty: it is the first hub, and all are its members.
+  // may_be_given_up: by ranks of which it has not heard since; then their silence proves nothing.
   Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewells, const Pace& pace, Clock::time_point now,
-        bool is_first);
+        const std::vector<Clock::time_point>& heard, bool may_be_given_up);
 
   void received(int from, const ControlMessage& message, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
@@ -82,6 +85,8 @@ class Relay {
   void leave();  // the hub's own goodbye
 
   std::vector<Outgoing> take_outgoing();  // some may be to the hub's own rank
+  // What was said to it before all had come, and by whom.
+  std::vector<std::pair<int, ControlMessage>> take_early() { return std::exchange(early_, {}); }
   // While not all have enlisted: whether that rank is to be called, as it has not come by itself. Not again once that
   // has failed.
   bool misses(int rank) const {
@@ -89,6 +94,8 @@ class Relay {
     return is_late_ && rank > rank_ && !log_.is_gone(rank) && !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
+  bool is_open() const { return is_open_; }          // all have come
+  std::vector<int> enlisted() const;                 // the others that have
   bool is_deserted() const { return is_deserted_; }  // a majority has turned to a later hub
 
  private:
@@ -121,7 +128,7 @@ class Relay {
   // No network can be at fault on the hub's own host.
   bool is_confirmed(int rank, Evidence evidence) const {
     return evidence == Evidence::kernel ||
-           (evidence != Evidence::gave_up &&
+           (evidence != Evidence::gave_up && (evidence != Evidence::silence || !may_be_given_up_) &&
             hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)]);
   }
 
@@ -132,6 +139,7 @@ class Relay {
   std::set<int> deserters_;
   bool is_deserted_ = false;
   const Pace pace_;
+  bool may_be_given_up_;
   Clock::time_point last_tick_;
   Clock::time_point begun_;
   bool is_open_;                 // all members have enlisted

@@ -6,12 +6,15 @@
 #include "control/relay.h"
 
 namespace tutti::internal {
+
+using std::chrono::milliseconds;
+
 namespace {
 
 // The time for which further suspects are waited for; after silence a tick.
-constexpr std::chrono::milliseconds kAfterClosing{50};
+constexpr milliseconds kAfterClosing{50};
 // In which members come to a new hub by themselves. Then it calls them.
-constexpr std::chrono::milliseconds kEnlistsWithin{50};
+constexpr milliseconds kEnlistsWithin{50};
 
 }  // namespace
 
@@ -62,11 +65,13 @@ void Relay::tick(Clock::time_point now) {
   const std::uint32_t known = known_to_all();
   log_.forget(known);
   const auto patience = 3 * pace_.silence / 2;  // within the silence a rank turns away from a hub that is lost
+  // A new hub may have heard nothing of ranks that it has only just called.
+  const auto grace = kEnlistsWithin + std::min<Clock::duration>(2 * pace_.tick, milliseconds(100));
   // Lower ones too: one that was doubted may have spoken once more, and have ended then.
   for (int rank = 0; rank < log_.ranks(); ++rank) {
     if (rank == rank_ || log_.is_gone(rank)) continue;
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
-    if (now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
+    if (now - begun_ > grace && now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
     if (member(rank).enlisted)
       tell(rank, Ping{known});
     else if (now - begun_ > patience)

@@ -34,15 +34,23 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
       log_(static_cast<int>(hosts_.size())),
       heard_(now),
       last_tick_(now) {
-  if (rank == 0) relay_.emplace(0, hosts_, log_, Farewells(), pace, now, true);
+  if (rank == 0) relay_.emplace(0, hosts_, log_, Farewells(), pace, now, std::vector<Clock::time_point>(), false);
 }
 
 // --- what happens
 
 void Seat::received(int from, const ControlMessage& message, Clock::time_point now) {
   if (is_over_) return;
-  if (std::holds_alternative<Withdrawal>(message)) return withdrawn(from, now);
+  notice_sleep(now);
+  const auto* const sign = std::get_if<LifeSign>(&message);
+  if (sign != nullptr && sign->is_question && !log_.is_gone(from)) {  // perhaps an old one: no sign of life itself
+    outgoing_.push_back({from, LifeSign{}});
+    return;
+  }
+  roll_call_.heard(from, now);
+  if (const auto* withdrawal = std::get_if<Withdrawal>(&message)) return withdrawn(from, withdrawal->to, now);
   return_to(from, now);
+  if (sign != nullptr && !is_hub() && !log_.is_gone(from)) return;
   // A hub from which this rank has turned away.
   if (from < rank_ && doubts_.contains(from) && !log_.is_gone(from) && is_enlisted_ &&
       std::holds_alternative<Ping>(message)) {
@@ -69,6 +77,11 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     spoken_ = std::max(spoken_, from);
     heard_ = now;
     without_hub_since_.reset();
+    roll_call_.end();
+    std::erase_if(doubts_, [this](const auto& doubt) {
+      return doubt.first > hub_ && doubt.second.evidence == Evidence::silence;
+    });
+    if (woke_ && now - *woke_ > pace_.tick) woke_.reset();  // not by what was said while this rank slept
     heard_from_hub(message);
     choose_hub(now);
   } else if (from > rank_ && !log_.is_gone(from)) {
@@ -119,6 +132,7 @@ void Seat::fence(int by, const std::string& why) {
 
 void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now) {
   if (is_over_) return;
+  notice_sleep(now);
   const std::string why = evidence == Evidence::silence ? what : died(what);
   std::erase_if(held_,
                 [&](const auto& said) { return said.first == rank && !std::holds_alternative<Goodbye>(said.second); });
@@ -128,11 +142,14 @@ void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::t
   } else if (rank < rank_ && (rank == hub_ || without_hub_since_)) {
     doubt(rank, {why, evidence});
     if (rank == hub_) doubt_hub(why, evidence, now);
+  } else {
+    roll_call_.not_reached(rank);
   }
 }
 
 void Seat::ended(int rank, Clock::time_point now) {
   if (is_over_ || log_.is_gone(rank)) return;
+  notice_sleep(now);
   if (is_hub()) {
     relay_->lose(rank, died_by_kernel(), Evidence::kernel, now);
     take_relayed();
@@ -156,6 +173,8 @@ void Seat::tick(Clock::time_point now) {
   if (was_asleep(pace_, last_tick_, now)) {
     heard_ = now;
     if (without_hub_since_) without_hub_since_ = now;
+    roll_call_.forget();
+    notice_sleep(now);
   }
   last_tick_ = now;
   if (is_hub()) {
@@ -168,6 +187,7 @@ void Seat::tick(Clock::time_point now) {
     for (int rank = hub_; rank < rank_; rank = log_.next_present(rank))
       doubt(rank, {silent_for(pace_.silence), Evidence::silence});
   if (now - heard_ > pace_.silence) doubt_hub(silent_for(pace_.silence), Evidence::silence, now);
+  ask_for_signs_of_life(now);
 }
 
 std::optional<Clock::time_point> Seat::due() const { return is_hub() && !is_over_ ? relay_->due() : std::nullopt; }
@@ -206,6 +226,7 @@ void Seat::request(ControlMessage message, Clock::time_point now) {
 
 void Seat::say_goodbye(Clock::time_point now) {
   if (is_over_) return;
+  leaves_ = true;
   if (!is_hub()) return request(Goodbye{}, now);
   relay_->leave();
   take_relayed();

@@ -12,6 +12,7 @@
 
 #include "control/call_histories.h"
 #include "control/relay.h"
+#include "control/roll_call.h"
 
 namespace tutti::internal {
 
@@ -23,7 +24,8 @@ class Seat {
   void received(int from, const ControlMessage& message, Clock::time_point now);
   void connected(Clock::time_point now);            // there is a connection to hub()
   void disconnected() { is_enlisted_ = is_hub(); }  // another connection to hub() takes its place
-  void called(int rank);                            // this rank made a connection to a higher one
+  void reached(int rank, Clock::time_point now);    // this rank made a connection to another one, which lives
+  void called(int rank);                            // there is one, on which it may have to say that it is the hub
   // A connection has ended, or the attempt to make one.
   void closed(int rank, const std::string& what, Evidence evidence, Clock::time_point now);
   void ended(int rank, Clock::time_point now);  // its process, as the kernel says
@@ -43,13 +45,9 @@ class Seat {
   int hub() const { return hub_; }
   bool is_hub() const { return hub_ == rank_; }
   bool is_enlisted() const { return is_enlisted_; }  // with the hub, or this rank is it
-  // Whether a connection to that rank is to be made. A member: to a lower one that is the hub, or may become it; all of
-  // these at once, so that the time in which nobody answers passes once. A hub: to the members that do not come.
-  bool wants(int rank) const {
-    if (is_over_ || log_.is_gone(rank)) return false;
-    if (is_hub()) return relay_->misses(rank);
-    return rank < rank_ && !doubts_.contains(rank) && (rank == hub_ || without_hub_since_);
-  }
+  // Whether a connection to that rank is to be made. A member: to the hub; to all that may become the hub, once it is
+  // doubted; and to the ranks that are asked for a sign of life. A hub: to the members that do not come.
+  bool wants(int rank) const;
   const EventLog& log() const { return log_; }
   bool is_settled() const { return unsettled_.empty(); }  // the hub has answered all that this rank has said
   // Nothing more comes of this rank: its goodbye has been heard, or it was given up.
@@ -71,11 +69,19 @@ class Seat {
     return from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message);
   }
   void return_to(int rank, Clock::time_point now);
-  void withdrawn(int from, Clock::time_point now);
+  void step_back(int to, Clock::time_point now);
+  bool is_sure_to_be_hub() const;
+  void withdrawn(int from, int to, Clock::time_point now);
   void given_up_by_minority(int rank, Clock::time_point now);
   void follow(int rank, Clock::time_point now);
   void choose_hub(Clock::time_point now);
   void become_hub(Clock::time_point now);
+  bool is_asked(int rank) const;
+  void ask_for_signs_of_life(Clock::time_point now);
+  void doubt_silent_candidates(Clock::time_point now);
+  void notice_sleep(Clock::time_point now) {
+    if (!is_hub() && now - last_tick_ > pace_.silence / 2) woke_ = now;
+  }
   void fence(int by, const std::string& why);
   void settle(const Notice& notice);
   void answer(const Probe& probe);
@@ -91,8 +97,12 @@ class Seat {
   bool is_enlisted_ = true;
   bool is_over_ = false;
   Clock::time_point heard_, last_tick_;
-  std::map<int, Doubt> doubts_;  // ranks before the hub that did not answer as one
+  std::map<int, Doubt> doubts_;  // lower ranks that did not answer as the hub
   std::optional<Clock::time_point> without_hub_since_;
+  RollCall roll_call_;
+  // It slept for long then, and has not heard of a hub since: it may have been given up.
+  std::optional<Clock::time_point> woke_;
+  bool leaves_ = false;
   std::optional<int> returns_to_;  // that earlier hub, once hub() has forgotten the enlistment
   int spoken_ = 0;                 // the latest rank that has spoken as the hub
   std::optional<Relay> relay_;     // while this rank is the hub

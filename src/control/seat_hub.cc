@@ -18,27 +18,47 @@ void Seat::connected(Clock::time_point now) {
   }
 }
 
+bool Seat::wants(int rank) const {
+  if (is_over_ || rank == rank_ || log_.is_gone(rank)) return false;
+  if (is_hub()) return relay_->misses(rank);
+  const bool may_be_hub = rank < rank_ && !doubts_.contains(rank);
+  return (may_be_hub && (rank == hub_ || without_hub_since_)) || (is_asked(rank) && roll_call_.may_reach(rank));
+}
+
+void Seat::reached(int rank, Clock::time_point now) {
+  roll_call_.heard(rank, now);
+  if (is_hub()) relay_->received(rank, LifeSign{}, now);
+}
+
 void Seat::called(int rank) {
   if (!is_hub() || rank < rank_) return;
-  const bool is_sure = std::ranges::all_of(doubts_, [&](const auto& doubt) {
-    const auto& [of, why] = doubt;
-    return why.evidence == Evidence::kernel || is_of_one_host(of, rank_);
-  });
-  outgoing_.push_back({rank, Summons{is_sure}});
+  outgoing_.push_back({rank, Summons{is_sure_to_be_hub()}});
   // It may be of another host, and see an open connection to its hub.
   for (const auto& [of, doubt] : doubts_)
     if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) outgoing_.push_back({rank, Death{of}});
 }
 
-// A rank that was silent for too long speaks again, and no later one has spoken as the hub. But if this rank has
-// enlisted with a later one, which may be the hub already, it must hear nothing new from the earlier one: the later one
-// would not know. It asks first to be forgotten there.
+// That all ranks before this one are gone: no network can be at fault.
+bool Seat::is_sure_to_be_hub() const {
+  return std::ranges::all_of(doubts_, [&](const auto& doubt) {
+    const auto& [of, why] = doubt;
+    const bool is_proof = why.evidence != Evidence::silence || !woke_;
+    return why.evidence == Evidence::kernel || (is_proof && is_of_one_host(of, rank_));
+  });
+}
+
+// A rank that was silent for too long speaks again, and no later one has decided anything as the hub. But if this rank
+// has enlisted with a later one, which may be the hub already, it must hear nothing new from the earlier one: the later
+// one would not know. It asks first to be forgotten there.
 void Seat::return_to(int rank, Clock::time_point now) {
   const auto doubt = doubts_.find(rank);
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
-  if (is_hub() || rank < spoken_ || (is_enlisted_ && !without_hub_since_)) return;
-  if (is_enlisted_) {
-    if (returns_to_ != rank) outgoing_.push_back({hub_, Withdrawal{}});
+  if (rank < spoken_ || (is_enlisted_ && !without_hub_since_)) return;
+  if (is_hub()) {
+    if (relay_->is_open() || is_sure_to_be_hub()) return;
+    step_back(rank, now);
+  } else if (is_enlisted_) {
+    if (returns_to_ != rank) outgoing_.push_back({hub_, Withdrawal{rank}});
     returns_to_ = rank;
     return;
   }
@@ -46,13 +66,24 @@ void Seat::return_to(int rank, Clock::time_point now) {
   choose_hub(now);
 }
 
-void Seat::withdrawn(int from, Clock::time_point now) {
+void Seat::step_back(int to, Clock::time_point now) {
+  for (const int member : relay_->enlisted()) outgoing_.push_back({member, Withdrawal{to}});
+  for (auto& said : relay_->take_early())
+    if (said.first != rank_ && std::holds_alternative<Goodbye>(said.second)) held_.push_back(std::move(said));
+  relay_.reset();
+  without_hub_since_ = now;
+  if (leaves_) unsettled_.emplace_back(Goodbye{});
+}
+
+void Seat::withdrawn(int from, int to, Clock::time_point now) {
   if (from > rank_ && !is_hub()) {
     std::erase_if(held_, [&](const auto& said) { return said.first == from; });
-    outgoing_.push_back({from, Withdrawal{}});
-  } else if (from == hub_ && returns_to_ && without_hub_since_) {
+    outgoing_.push_back({from, Withdrawal{to}});
+  } else if (from == hub_ && from < rank_) {
     is_enlisted_ = false;
-    const auto doubt = doubts_.find(*std::exchange(returns_to_, std::nullopt));
+    returns_to_.reset();
+    spoken_ = std::min(spoken_, to);
+    const auto doubt = doubts_.find(to);
     if (doubt != doubts_.end() && doubt->second.evidence == Evidence::silence) doubts_.erase(doubt);
     choose_hub(now);
   }
@@ -77,6 +108,41 @@ void Seat::given_up_by_minority(int rank, Clock::time_point now) {
   } else if (rank < rank_) {
     doubt(rank, {why, Evidence::gave_up});
   }
+}
+
+// --- while the hub is silent
+
+// Whether that rank is to give signs of life: it may become the hub, or a member of this rank.
+bool Seat::is_asked(int rank) const {
+  if (!roll_call_.is_on() || rank == rank_ || log_.is_gone(rank) || doubts_.contains(rank)) return false;
+  if (rank == hub_) return without_hub_since_.has_value();  // else it pings
+  if (rank > rank_ && !roll_call_.may_call_up()) return false;
+  int last = hub_;
+  for (int i = 0; i < RollCall::kCandidates && last < log_.ranks(); ++i) last = log_.next_present(last);
+  return std::min(rank, rank_) <= last;
+}
+
+void Seat::ask_for_signs_of_life(Clock::time_point now) {
+  if (is_hub() || (!without_hub_since_ && now - heard_ <= pace_.uneasy())) return;
+  roll_call_.next_round();
+  doubt_silent_candidates(now);
+  if (is_hub()) return;
+  for (int rank = 0; rank < log_.ranks(); ++rank) {
+    if (!is_asked(rank)) continue;
+    roll_call_.asked(rank, now);
+    outgoing_.push_back({rank, LifeSign{true}});
+  }
+}
+
+// They are asked half the heartbeat timeout after the hub's last word. When the hub is given up, so are they.
+void Seat::doubt_silent_candidates(Clock::time_point now) {
+  if (!without_hub_since_) return;
+  for (int rank = hub_; rank < rank_; rank = log_.next_present(rank)) {
+    const auto limit = pace_.silence / 2;
+    if (now - roll_call_.silent_since(rank, now) > limit && !doubts_.contains(rank))
+      doubt(rank, {silent_for(limit), Evidence::silence});
+  }
+  choose_hub(now);
 }
 
 // The better evidence counts.
@@ -106,7 +172,10 @@ void Seat::choose_hub(Clock::time_point now) {
 
 void Seat::become_hub(Clock::time_point now) {
   is_enlisted_ = true;
-  relay_.emplace(rank_, hosts_, log_, std::exchange(farewells_, {}), pace_, now, false);
+  std::vector<Clock::time_point> heard;
+  for (int rank = 0; rank < log_.ranks(); ++rank) heard.push_back(roll_call_.silent_since(rank, now));
+  roll_call_.end();
+  relay_.emplace(rank_, hosts_, log_, farewells_, pace_, now, heard, woke_.has_value());
   for (const auto& [rank, doubt] : doubts_) relay_->lose(rank, doubt.why, doubt.evidence, now);
   for (const auto& [from, message] : std::exchange(held_, {})) relay_->received(from, message, now);
   for (const ControlMessage& said : unsettled_)

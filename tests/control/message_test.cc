@@ -47,8 +47,9 @@ std::vector<ControlMessage> one_of_each() {
           Survey{1, 2, 3, {4, 5}},
           Vote{6, {7, 8, 9}, Vote::On::making, true, 1},
           Desertion{},
-          Withdrawal{},
-          Recall{6, Vote::On::making, 2}};
+          Withdrawal{3},
+          Recall{6, Vote::On::making, 2},
+          LifeSign{true}};
 }
 
 TEST(ControlMessage, EveryKindComesBackTheSameHoweverTheBytesAreSplit) {

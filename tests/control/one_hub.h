@@ -15,10 +15,15 @@ inline const Clock::time_point kStart{};
 
 inline Clock::time_point at(int ms) { return kStart + milliseconds(ms); }
 
+// What a later hub has heard of so many ranks until it starts.
+inline std::vector<Clock::time_point> until_start(int ranks) {
+  return std::vector<Clock::time_point>(static_cast<std::size_t>(ranks), kStart);
+}
+
 // The hub of so many ranks, each on a host of its own unless all are on one.
 struct Hub {
   explicit Hub(int ranks, bool one_host = false)
-      : log(ranks), relay(0, hosts(ranks, one_host), log, Farewells(), kPace, kStart, true) {}
+      : log(ranks), relay(0, hosts(ranks, one_host), log, Farewells(), kPace, kStart, {}, false) {}
   static std::vector<int> hosts(int ranks, bool one_host) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) all[static_cast<std::size_t>(rank)] = one_host ? 0 : rank;

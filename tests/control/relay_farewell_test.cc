@@ -168,7 +168,7 @@ TEST(Relay, ALaneThatOneEndNeverMadeIsFoundAfterRankZeroHasLeft) {
     for (const auto& out : relay.take_outgoing())
       if (const auto* farewell = std::get_if<Farewell>(&out.message); farewell != nullptr && out.rank == 1)
         handed_on.compare(*farewell);
-    Relay next(1, Hub::hosts(4, false), hub.log, handed_on, kPace, at(2), true);
+    Relay next(1, Hub::hosts(4, false), hub.log, handed_on, kPace, at(2), {}, false);
     const Notice notice =
         receiver_first ? answer_to(next, 1, farewell_of_lane(3, 2)) : answer_to(next, 2, farewell_of(9, 5, 50));
     EXPECT_EQ(notice.kind, Kind::differed);

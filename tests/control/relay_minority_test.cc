@@ -99,7 +99,7 @@ TEST(RelayOfMinority, DecidesNothingWithWhoHasTurnedAway) {
 // One that answers lives, and has time to turn away from the old hub; but not for ever.
 TEST(RelayOfLoyalRanks, AreWaitedForLongerThanThoseThatDoNotAnswer) {
   EventLog log(4);
-  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it is silent", Evidence::silence, at(0));
   relay.received(2, Enlistment{0}, at(1));
   int summoned = 0;
@@ -119,7 +119,7 @@ TEST(RelayOfLoyalRanks, AreWaitedForLongerThanThoseThatDoNotAnswer) {
 // It was stopped itself, right after it had become the hub.
 TEST(RelayOfLoyalRanks, HaveTheirTimeOnceTheHubIsAwake) {
   EventLog log(4);
-  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it died", Evidence::kernel, at(0));
   relay.tick(at(60'000));
   relay.received(2, Enlistment{0}, at(60'001));

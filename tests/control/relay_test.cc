@@ -174,7 +174,7 @@ TEST(Relay, AHubThatSleptBlamesNobody) {
 // The new hub, rank 1 of 4, waits for all that are there, and takes over what any of them knows.
 TEST(Relay, ANewHubCompletesTheLogOfAll) {
   EventLog log(4);
-  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it died", Evidence::kernel, at(0));
   EXPECT_EQ(log.size(), 0u);
   Notice poison;
@@ -204,7 +204,7 @@ TEST(Relay, ANewHubCompletesTheLogOfAll) {
 // Else a call that fails at once would be made again at once, without end.
 TEST(Relay, AMemberThatCannotBeCalledIsNotCalledAgain) {
   EventLog log(4);
-  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it died", Evidence::kernel, at(0));
   EXPECT_FALSE(relay.misses(2));  // it may come by itself
   relay.tick(at(2'000));
@@ -217,7 +217,7 @@ TEST(Relay, AMemberThatCannotBeCalledIsNotCalledAgain) {
 // A child of that rank holds its connections. Ranks of its host say so, and they alone.
 TEST(Relay, ANewHubDoesNotWaitForARankOfWhoseDeathItHears) {
   EventLog log(5);
-  Relay relay(1, {0, 1, 0, 0, 2}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 1, 0, 0, 2}, log, Farewells(), kPace, kStart, until_start(5), false);
   relay.lose(0, "it died", Evidence::closing, at(0));
   for (const int rank : {2, 4}) relay.received(rank, Enlistment{0}, at(1));
   relay.received(4, Death{3}, at(2));
@@ -230,7 +230,7 @@ TEST(Relay, ANewHubDoesNotWaitForARankOfWhoseDeathItHears) {
 
 TEST(Relay, ANewHubWaitsHalfTheSilenceForWhoDoesNotCome) {
   EventLog log(4);
-  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 0, 0, 0}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it died", Evidence::kernel, at(0));
   relay.received(2, Enlistment{0}, at(1));
   for (int s = 1; s <= 7; ++s) {
@@ -320,7 +320,7 @@ TEST(Relay, DecidesNoVoteWithoutARankOrOnAFailure) {
 // So it is suspected no longer, and has to be watched as others are.
 TEST(Relay, ARankBeforeTheHubThatSpeaksOnceMoreIsNotWaitedForForEver) {
   EventLog log(4);
-  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, false);
+  Relay relay(1, {0, 1, 2, 3}, log, Farewells(), kPace, kStart, until_start(4), false);
   relay.lose(0, "it is silent", Evidence::silence, at(0));
   relay.received(2, Enlistment{0}, at(1));
   relay.received(0, Ping{}, at(2));

@@ -110,6 +110,7 @@ class SimulatedJob {
     std::vector<Notice> heard;
     std::vector<std::pair<Clock::time_point, int>> ended;  // processes of its host, and when it hears of that
     std::map<int, Clock::time_point> called;               // ranks to which it makes a connection, and since when
+    std::set<int> summoned;                                // by it as the hub, over the connections that are there
   };
   // One direction of a connection. A message that is empty is the end.
   struct Line {
@@ -123,7 +124,11 @@ class SimulatedJob {
     return cuts_.contains(std::minmax(hosts_[static_cast<std::size_t>(a)], hosts_[static_cast<std::size_t>(b)])) ||
            (back != back_at_.end() && now_ < back->second);
   }
-  void open(int a, int b) { lines_[{a, b}] = lines_[{b, a}] = Line(); }
+  void open(int a, int b) {
+    lines_[{a, b}] = lines_[{b, a}] = Line();
+    at(a).summoned.erase(b);
+    at(b).summoned.erase(a);
+  }
   bool is_open(int from, int to) {
     const auto line = lines_.find({from, to});
     return line != lines_.end() && line->second.is_open;
@@ -152,7 +157,7 @@ class SimulatedJob {
       const auto due = one.seat->due();
       if (due && *due <= now_) one.seat->look(now_);
       if (one.next_tick <= now_) one.seat->tick(now_);
-      if (one.next_tick <= now_) one.next_tick = now_ + pace_.tick;
+      if (one.next_tick <= now_) one.next_tick = now_ + pace_.tick + milliseconds(random_() % 3);
       if (one.leaves && one.seat->is_hub() && !one.seat->is_over()) one.seat->say_goodbye(now_);
       pump(rank);
       call(rank);
@@ -199,10 +204,15 @@ class SimulatedJob {
 
   void call(int rank) {
     Rank& one = at(rank);
+    if (!one.seat->is_hub()) one.summoned.clear();
     for (int other = 0; other < size(); ++other) {
       if (other == rank) continue;
       if (!one.seat->wants(other) || is_open(rank, other)) {
         one.called.erase(other);
+        if (one.seat->wants(other) && one.seat->is_hub() && one.summoned.insert(other).second) {
+          one.seat->called(other);
+          pump(rank);
+        }
         continue;
       }
       const auto since = now_ - one.called.emplace(other, now_).first->second;
@@ -212,6 +222,8 @@ class SimulatedJob {
       if (callee.state == State::runs && is_there && !is_cut(rank, other)) {
         open(rank, other);
         one.called.erase(other);
+        if (one.seat->is_hub()) one.summoned.insert(other);
+        one.seat->reached(other, now_);
         one.seat->called(other);
         pump(rank);
       } else if (!is_there || since > pace_.silence / (is_cut(rank, other) ? 5 : 1)) {
