@@ -108,7 +108,7 @@ void fields(auto& archive, Of<Introduction> auto& i) {
 void fields(auto& archive, Of<Table> auto& t) { archive(t.salt, t.members, t.announced); }
 void fields(auto& archive, Of<Refusal> auto& r) { archive(r.code, r.rank, r.message, r.try_again); }
 void fields(auto& archive, Of<Waiting> auto& w) { archive(w.missing); }
-void fields(auto& archive, Of<Ping> auto& p) { archive(p.known); }
+void fields(auto& archive, Of<Ping> auto& p) { archive(p.known, p.is_open); }
 void fields(auto&, Of<Goodbye> auto&) {}
 void fields(auto& archive, Of<Enlistment> auto& e) { archive(e.events); }
 void fields(auto& archive, Of<Death> auto& d) { archive(d.rank); }

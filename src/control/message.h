@@ -48,6 +48,7 @@ struct Waiting {  // rank 0 -> members: when it has taken one in, and every seco
 // Hub -> member and back. All events but the last ones can be forgotten that way.
 struct Ping {
   std::uint32_t known = 0;  // of the hub: the events that all members know; of a member: those that it knows
+  bool is_open = false;     // of the hub: it may have decided something
 };
 struct Goodbye {};
 
@@ -88,8 +89,8 @@ struct Summons {
 struct Desertion {};
 
 // A rank -> the one that it has enlisted with, which has not spoken as the hub: it wants to go back to an earlier hub.
-// The answer, if it does not become the hub now: it has forgotten the enlistment. A hub that has decided nothing yet ->
-// its members: it goes back to an earlier hub itself, and has forgotten them.
+// The answer, if it does not become the hub now: it has forgotten the enlistment. A hub that is not open yet -> its
+// members: it goes back to an earlier hub itself, and has forgotten them.
 struct Withdrawal {
   std::int32_t to = -1;  // that earlier hub
 };

@@ -23,15 +23,21 @@ Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewell
     : rank_(rank),
       hosts_(std::move(hosts)),
       log_(log),
+      known_at_first_(log.size()),
       farewells_(std::move(farewells)),
       pace_(pace),
       may_be_given_up_(may_be_given_up),
       last_tick_(now),
       begun_(now),
       is_open_(heard.empty()),
-      members_(hosts_.size(), Member{now, heard.empty(), log.size()}) {
+      members_(hosts_.size(), Member{now, heard.empty(), heard.empty(), log.size()}) {
   for (std::size_t other = 0; other < heard.size(); ++other) members_[other].heard = heard[other];
-  member(rank).enlisted = true;
+  member(rank).enlisted = member(rank).confirmed = true;
+}
+
+void Relay::received_before(int from, const ControlMessage& message, Clock::time_point now) {
+  received(from, message, now);
+  member(from).confirmed = false;
 }
 
 void Relay::received(int from, const ControlMessage& message, Clock::time_point now) {
@@ -49,8 +55,12 @@ void Relay::received(int from, const ControlMessage& message, Clock::time_point 
   if (std::holds_alternative<LifeSign>(message)) return;
   if (const auto* ping = std::get_if<Ping>(&message)) {
     if (is_open_) member(from).events = std::max(member(from).events, std::min(ping->known, log_.size()));
+    member(from).confirmed = true;
     judge(now);
   } else if (const auto* enlistment = std::get_if<Enlistment>(&message)) {
+    member(from).confirmed = true;
+    if (!is_open_)  // it says again what is not settled
+      std::erase_if(early_, [&](const auto& said) { return said.first == from; });
     enlist(from, enlistment->events);
     judge(now);
   } else if (const auto* event = std::get_if<Notice>(&message); event != nullptr && event->serial > 0) {
@@ -87,6 +97,11 @@ void Relay::enlist(int rank, std::uint32_t events) {
   for (const Notice& event : log_.behind(events)) tell(rank, event);
 }
 
+void Relay::forget(int rank) {
+  member(rank).enlisted = false;
+  std::erase_if(early_, [&](const auto& said) { return said.first == rank; });
+}
+
 std::vector<int> Relay::enlisted() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < log_.ranks(); ++rank)
@@ -98,7 +113,8 @@ std::vector<int> Relay::enlisted() const {
 void Relay::open_if_complete() {
   if (is_open_) return;
   for (int rank = 0; rank < log_.ranks(); ++rank)
-    if (!log_.is_gone(rank) && !suspicions_.contains(rank) && !member(rank).enlisted) return;
+    if (!log_.is_gone(rank) && !suspicions_.contains(rank) && !(member(rank).enlisted && member(rank).confirmed))
+      return;
   is_open_ = true;
   opened_at_ = log_.size();
   if (log_.is_majority([this](int rank) { return member(rank).enlisted; })) may_be_given_up_ = false;

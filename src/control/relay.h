@@ -77,6 +77,8 @@ class Relay {
         const std::vector<Clock::time_point>& heard, bool may_be_given_up);
 
   void received(int from, const ControlMessage& message, Clock::time_point now);
+  // What was said to this rank before it was the hub.
+  void received_before(int from, const ControlMessage& message, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
   void judge(Clock::time_point now);
@@ -94,7 +96,9 @@ class Relay {
     return is_late_ && rank > rank_ && !log_.is_gone(rank) && !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
-  bool is_open() const { return is_open_; }          // all have come
+  // Whether it may have decided something, or heard what earlier hubs may not know.
+  bool has_begun() const { return is_open_ || log_.size() > known_at_first_; }
+  void forget(int rank);                             // its enlistment, and what it has said since
   std::vector<int> enlisted() const;                 // the others that have
   bool is_deserted() const { return is_deserted_; }  // a majority has turned to a later hub
 
@@ -107,6 +111,7 @@ class Relay {
   struct Member {
     Clock::time_point heard;
     bool enlisted;
+    bool confirmed;        // since this rank is the hub: an enlistment that was said before may be an old one
     std::uint32_t events;  // that it knows
   };
 
@@ -135,6 +140,7 @@ class Relay {
   const int rank_;
   const std::vector<int> hosts_;
   EventLog& log_;
+  const std::uint32_t known_at_first_;
   Farewells farewells_;
   std::set<int> deserters_;
   bool is_deserted_ = false;
@@ -142,7 +148,7 @@ class Relay {
   bool may_be_given_up_;
   Clock::time_point last_tick_;
   Clock::time_point begun_;
-  bool is_open_;                 // all members have enlisted
+  bool is_open_;                 // all members have enlisted that are not suspected
   bool is_late_ = false;         // they should have by now
   std::uint32_t opened_at_ = 0;  // how many events there were then
   std::vector<Member> members_;

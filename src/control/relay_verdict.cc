@@ -12,9 +12,9 @@ using std::chrono::milliseconds;
 namespace {
 
 // The time for which further suspects are waited for; after silence a tick.
-constexpr milliseconds kAfterClosing{50};
+constexpr milliseconds kAfterClosing{25};
 // In which members come to a new hub by themselves. Then it calls them.
-constexpr milliseconds kEnlistsWithin{50};
+constexpr milliseconds kEnlistsWithin{25};
 
 }  // namespace
 
@@ -73,7 +73,7 @@ void Relay::tick(Clock::time_point now) {
     const auto limit = member(rank).enlisted ? pace_.silence : pace_.silence / 2;  // in which it would enlist
     if (now - begun_ > grace && now - member(rank).heard > limit) lose(rank, silent_for(limit), Evidence::silence, now);
     if (member(rank).enlisted)
-      tell(rank, Ping{known});
+      tell(rank, Ping{known, is_open_});
     else if (now - begun_ > patience)
       lose(rank, "it did not come to the new hub", Evidence::silence, now);
     else if (is_late_ && rank > rank_)

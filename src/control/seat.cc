@@ -49,7 +49,9 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   }
   roll_call_.heard(from, now);
   if (const auto* withdrawal = std::get_if<Withdrawal>(&message)) return withdrawn(from, withdrawal->to, now);
-  return_to(from, now);
+  const auto* const notice = std::get_if<Notice>(&message);
+  const bool is_expelled = notice != nullptr && notice->kind == Notice::Kind::expelled;
+  if (!is_expelled) return_to(from, now);
   if (sign != nullptr && !is_hub() && !log_.is_gone(from)) return;
   // A hub from which this rank has turned away.
   if (from < rank_ && doubts_.contains(from) && !log_.is_gone(from) && is_enlisted_ &&
@@ -57,12 +59,11 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (is_hub() || !without_hub_since_) outgoing_.push_back({from, Desertion{}});
     return;
   }
-  const auto* const notice = std::get_if<Notice>(&message);
   if (const auto* summons = std::get_if<Summons>(&message); summons != nullptr && !log_.is_gone(from)) {
     if (from > rank_ || from <= hub_) return;
     if (summons->is_sure) return follow(from, now);
     outgoing_.push_back({from, Ping{log_.size()}});  // it lives, and waits for the hub that it knows
-  } else if (notice != nullptr && notice->kind == Notice::Kind::expelled) {
+  } else if (is_expelled) {
     if (notice->authority == Authority::minority) return given_up_by_minority(from, now);
     // Not from one that this rank has given up itself, unless it has found no other hub since.
     if (!log_.is_gone(from) && (!doubts_.contains(from) || without_hub_since_)) fence(from, notice->message);
@@ -74,8 +75,10 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (relay_->is_deserted()) fence(from, silent_for(pace_.silence));
   } else if (from == hub_ || speaks_as_hub(from, message)) {
     if (from != hub_) follow(from, now);
-    spoken_ = std::max(spoken_, from);
     heard_ = now;
+    const auto* const ping = std::get_if<Ping>(&message);
+    if (ping != nullptr && !ping->is_open) return heard_from_hub(message);  // it waits for others
+    spoken_ = std::max(spoken_, from);
     without_hub_since_.reset();
     roll_call_.end();
     std::erase_if(doubts_, [this](const auto& doubt) {
@@ -85,15 +88,35 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     heard_from_hub(message);
     choose_hub(now);
   } else if (from > rank_ && !log_.is_gone(from)) {
-    held_.emplace_back(from, message);
+    hold(from, message);
+  } else if (from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message)) {
+    outgoing_.push_back({from, Withdrawal{hub_}});  // this rank has gone back from there
   } else if (log_.is_lost(from)) {
     outgoing_.push_back({from, expulsion(rank_, log_.loss_of(from))});
   }
+  // An event that a later hub has decided, which is lost itself.
+  if (notice != nullptr && notice->kind == Notice::Kind::lost && from > rank_ && !is_hub() && !log_.is_gone(from) &&
+      notice->serial > log_.size() && notice->authority != Authority::minority && notice->peer >= 0 &&
+      notice->peer < rank_ && !log_.is_gone(notice->peer)) {
+    const bool is_proof = notice->authority == Authority::kernel;
+    doubt(notice->peer, {notice->message, is_proof ? Evidence::kernel : Evidence::closing});
+    if (notice->peer == hub_) doubt_hub(notice->message, Evidence::closing, now);
+  }
   const auto* const death = std::get_if<Death>(&message);
-  if (death == nullptr || is_hub() || death->rank < 0 || death->rank >= rank_ || log_.is_gone(death->rank)) return;
-  if (from == hub_ || log_.is_gone(from) || !is_of_one_host(from, death->rank)) return;
+  if (death == nullptr || death->rank < 0 || death->rank >= rank_ || log_.is_gone(death->rank)) return;
+  if (log_.is_gone(from) || !is_of_one_host(from, death->rank) || (from == hub_ && !is_hub())) return;
   doubt(death->rank, {died_by_kernel(), Evidence::kernel});  // also of a rank that may become the hub
   if (death->rank == hub_) doubt_hub(died_by_kernel(), Evidence::kernel, now);
+}
+
+// For the hub that this rank may become. Who enlists again says again what is not settled.
+void Seat::hold(int from, const ControlMessage& message) {
+  const auto is_old = [&](const auto& said) {
+    const auto* const event = std::get_if<Notice>(&said.second);
+    return said.first == from && (event == nullptr || event->serial == 0);
+  };
+  if (std::holds_alternative<Enlistment>(message)) std::erase_if(held_, is_old);
+  held_.emplace_back(from, message);
 }
 
 void Seat::heard_from_hub(const ControlMessage& message) {
@@ -150,6 +173,7 @@ void Seat::closed(int rank, const std::string& what, Evidence evidence, Clock::t
 void Seat::ended(int rank, Clock::time_point now) {
   if (is_over_ || log_.is_gone(rank)) return;
   notice_sleep(now);
+  if (rank < rank_ && rank != hub_) doubt(rank, {died_by_kernel(), Evidence::kernel});
   if (is_hub()) {
     relay_->lose(rank, died_by_kernel(), Evidence::kernel, now);
     take_relayed();
@@ -157,7 +181,6 @@ void Seat::ended(int rank, Clock::time_point now) {
     unsettled_.emplace_back(Death{rank});  // the next hub may be of another host, and not know
     doubt_hub(died_by_kernel(), Evidence::kernel, now);
   } else {
-    if (rank < rank_) doubt(rank, {died_by_kernel(), Evidence::kernel});
     request(Death{rank}, now);
   }
 }

@@ -59,14 +59,16 @@ class Seat {
     Evidence evidence;
   };
 
+  void hold(int from, const ControlMessage& message);
   void heard_from_hub(const ControlMessage& message);
   void doubt(int rank, const Doubt& doubt);
   void deliver(const Notice& notice);
   void take_relayed();
   void doubt_hub(const std::string& why, Evidence evidence, Clock::time_point now);
-  // Between the hub that this rank knows and itself: a later hub.
+  // Between the hub that this rank knows and itself: a later hub, to which all have come.
   bool speaks_as_hub(int from, const ControlMessage& message) const {
-    return from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message);
+    const auto* const ping = std::get_if<Ping>(&message);
+    return from > hub_ && from < rank_ && !log_.is_gone(from) && ping != nullptr && ping->is_open;
   }
   void return_to(int rank, Clock::time_point now);
   void step_back(int to, Clock::time_point now);
@@ -104,7 +106,7 @@ class Seat {
   std::optional<Clock::time_point> woke_;
   bool leaves_ = false;
   std::optional<int> returns_to_;  // that earlier hub, once hub() has forgotten the enlistment
-  int spoken_ = 0;                 // the latest rank that has spoken as the hub
+  int spoken_ = 0;                 // the latest rank that has spoken as an open hub
   std::optional<Relay> relay_;     // while this rank is the hub
   Farewells farewells_;            // what a hub handed on when it left
   std::vector<ControlMessage> unsettled_;

@@ -55,7 +55,7 @@ void Seat::return_to(int rank, Clock::time_point now) {
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
   if (rank < spoken_ || (is_enlisted_ && !without_hub_since_)) return;
   if (is_hub()) {
-    if (relay_->is_open() || is_sure_to_be_hub()) return;
+    if (relay_->has_begun() || is_sure_to_be_hub()) return;
     step_back(rank, now);
   } else if (is_enlisted_) {
     if (returns_to_ != rank) outgoing_.push_back({hub_, Withdrawal{rank}});
@@ -71,6 +71,8 @@ void Seat::step_back(int to, Clock::time_point now) {
   for (auto& said : relay_->take_early())
     if (said.first != rank_ && std::holds_alternative<Goodbye>(said.second)) held_.push_back(std::move(said));
   relay_.reset();
+  for (const auto& [of, doubt] : doubts_)  // the earlier hub may be of another host, and not know
+    if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) unsettled_.emplace_back(Death{of});
   without_hub_since_ = now;
   if (leaves_) unsettled_.emplace_back(Goodbye{});
 }
@@ -79,10 +81,12 @@ void Seat::withdrawn(int from, int to, Clock::time_point now) {
   if (from > rank_ && !is_hub()) {
     std::erase_if(held_, [&](const auto& said) { return said.first == from; });
     outgoing_.push_back({from, Withdrawal{to}});
-  } else if (from == hub_ && from < rank_) {
+  } else if (from > rank_ && !relay_->has_begun()) {
+    relay_->forget(from);
+    outgoing_.push_back({from, Withdrawal{to}});
+  } else if (from == hub_ && from < rank_ && to >= spoken_) {
     is_enlisted_ = false;
     returns_to_.reset();
-    spoken_ = std::min(spoken_, to);
     const auto doubt = doubts_.find(to);
     if (doubt != doubts_.end() && doubt->second.evidence == Evidence::silence) doubts_.erase(doubt);
     choose_hub(now);
@@ -177,7 +181,7 @@ void Seat::become_hub(Clock::time_point now) {
   roll_call_.end();
   relay_.emplace(rank_, hosts_, log_, farewells_, pace_, now, heard, woke_.has_value());
   for (const auto& [rank, doubt] : doubts_) relay_->lose(rank, doubt.why, doubt.evidence, now);
-  for (const auto& [from, message] : std::exchange(held_, {})) relay_->received(from, message, now);
+  for (const auto& [from, message] : std::exchange(held_, {})) relay_->received_before(from, message, now);
   for (const ControlMessage& said : unsettled_)
     if (!std::holds_alternative<Goodbye>(said)) relay_->received(rank_, said, now);
   relay_->tick(now);

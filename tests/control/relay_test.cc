@@ -25,12 +25,12 @@ TEST(Relay, ADeathIsToldToAll) {
 TEST(Relay, SuspectsAreJudgedTogether) {
   Hub hub(5);
   hub.relay.lose(2, "reset", Evidence::closing, at(0));
-  hub.relay.lose(3, "reset", Evidence::closing, at(30));
+  hub.relay.lose(3, "reset", Evidence::closing, at(15));
   EXPECT_TRUE(hub.relay.take_outgoing().empty());
-  EXPECT_EQ(hub.relay.due(), at(80));
-  hub.relay.tick(at(50));
+  EXPECT_EQ(hub.relay.due(), at(40));
+  hub.relay.tick(at(25));
   EXPECT_TRUE(told(hub.relay, Kind::lost, 2).empty());
-  hub.relay.tick(at(80));
+  hub.relay.tick(at(40));
   EXPECT_EQ(told(hub.relay, Kind::lost, 3), (std::vector{0, 1, 4}));
   EXPECT_TRUE(hub.log.is_lost(2));
 }

@@ -206,6 +206,63 @@ TEST(Seat, DoesNotWaitForANextHubOfWhoseDeathItsHostHasTold) {
   EXPECT_TRUE(seat.is_hub());
 }
 
+// A rank whose hub was decided to be lost by a later one, that is lost itself, hears so from whoever had heard it.
+TEST(Seat, HearsOfTheLossOfItsHubFromThoseThatComeToIt) {
+  Seat seat(2, {0, 1, 1, 0}, kUsual, {});
+  const Notice lost{.kind = Kind::lost,
+                    .peer = 0,
+                    .code = ErrorCode::peer_lost,
+                    .message = died_by_kernel(),
+                    .serial = 1,
+                    .authority = Authority::kernel};
+  seat.received(3, lost, after(1));  // it had enlisted with rank 1
+  seat.received(3, Enlistment{1}, after(1));
+  EXPECT_EQ(seat.hub(), 1);
+  seat.ended(1, after(2));
+  EXPECT_TRUE(seat.is_hub());
+  seat.look(after(3));
+  EXPECT_TRUE(seat.log().is_lost(0));
+}
+
+// They may have turned away meanwhile. What is said behind an enlistment counts, not what was said before it.
+TEST(Seat, CountsAnOldEnlistmentOnceItsRankAnswers) {
+  Seat seat(1, {0, 1, 2, 3}, kUsual, {});
+  const Vote vote{.communicator = 7, .ranks = {1, 2}};
+  seat.received(2, Enlistment{0}, after(1));
+  seat.received(2, vote, after(1));
+  seat.received(3, Enlistment{0}, after(1));
+  seat.received(2, Enlistment{0}, after(2));
+  seat.request(vote, after(3));
+  seat.received(0, Notice{.kind = Kind::left, .peer = 0, .code = ErrorCode::peer_left, .serial = 1}, after(4));
+  ASSERT_TRUE(seat.is_hub());
+  const auto last_ping = [&seat] {
+    std::optional<bool> is_open;
+    for (const Outgoing& out : seat.take_outgoing())
+      if (const auto* ping = std::get_if<Ping>(&out.message)) is_open = ping->is_open;
+    return is_open;
+  };
+  EXPECT_EQ(last_ping(), false);
+  seat.received(2, Ping{}, after(5));
+  seat.tick(after(500));
+  EXPECT_EQ(last_ping(), false);
+  seat.received(3, Enlistment{1}, after(501));
+  seat.tick(after(502));
+  EXPECT_EQ(last_ping(), true);
+  EXPECT_FALSE(seat.is_settled());  // only this rank has voted
+}
+
+// A hub to which not all have come, and one with which this rank is no more.
+TEST(Seat, IsNotDrawnAwayByAHubThatIsNotOpen) {
+  Seat seat(3, {0, 1, 2, 3}, kUsual, {});
+  seat.received(1, Ping{}, after(1));
+  EXPECT_EQ(seat.hub(), 0);
+  const auto out = seat.take_outgoing();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(std::get<Withdrawal>(out[0].message).to, 0);
+  seat.received(1, Ping{0, true}, after(2));
+  EXPECT_EQ(seat.hub(), 1);
+}
+
 TEST(Seat, AllHaveMadeItOrNoneHas) {
   for (const int dead : {-1, 0, 2}) {
     SimulatedJob job(one_host(4), kUsual, 5);
