@@ -90,9 +90,10 @@ struct Desertion {};
 
 // A rank -> the one that it has enlisted with, which has not spoken as the hub: it wants to go back to an earlier hub.
 // The answer, if it does not become the hub now: it has forgotten the enlistment. A hub that is not open yet -> its
-// members: it goes back to an earlier hub itself, and has forgotten them.
+// members: it goes back to an earlier hub itself, and has forgotten them. A rank -> a hub that takes it for a member,
+// and is not open: it is not with it. That has no answer.
 struct Withdrawal {
-  std::int32_t to = -1;  // that earlier hub
+  std::int32_t to = -1;  // that earlier hub; in the last case -1
 };
 
 // member -> hub: it waits no longer, and takes its vote back. Who has not voted?

@@ -35,9 +35,11 @@ Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewell
   member(rank).enlisted = member(rank).confirmed = true;
 }
 
-void Relay::received_before(int from, const ControlMessage& message, Clock::time_point now) {
-  received(from, message, now);
-  member(from).confirmed = false;
+void Relay::replay(const std::vector<std::pair<int, ControlMessage>>& said, Clock::time_point now) {
+  is_replaying_ = true;
+  for (const auto& [from, message] : said) received(from, message, now);
+  is_replaying_ = false;
+  for (int rank = 0; rank < log_.ranks(); ++rank) member(rank).confirmed = rank == rank_;
 }
 
 void Relay::received(int from, const ControlMessage& message, Clock::time_point now) {
@@ -111,7 +113,7 @@ std::vector<int> Relay::enlisted() const {
 }
 
 void Relay::open_if_complete() {
-  if (is_open_) return;
+  if (is_open_ || is_replaying_) return;
   for (int rank = 0; rank < log_.ranks(); ++rank)
     if (!log_.is_gone(rank) && !suspicions_.contains(rank) && !(member(rank).enlisted && member(rank).confirmed))
       return;

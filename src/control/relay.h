@@ -77,8 +77,8 @@ class Relay {
         const std::vector<Clock::time_point>& heard, bool may_be_given_up);
 
   void received(int from, const ControlMessage& message, Clock::time_point now);
-  // What was said to this rank before it was the hub.
-  void received_before(int from, const ControlMessage& message, Clock::time_point now);
+  // What was said to this rank before it was the hub, and by whom.
+  void replay(const std::vector<std::pair<int, ControlMessage>>& said, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
   void judge(Clock::time_point now);
@@ -97,6 +97,7 @@ class Relay {
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
   // Whether it may have decided something, or heard what earlier hubs may not know.
+  bool is_open() const { return is_open_; }
   bool has_begun() const { return is_open_ || log_.size() > known_at_first_; }
   void forget(int rank);                             // its enlistment, and what it has said since
   std::vector<int> enlisted() const;                 // the others that have
@@ -141,6 +142,7 @@ class Relay {
   const std::vector<int> hosts_;
   EventLog& log_;
   const std::uint32_t known_at_first_;
+  bool is_replaying_ = false;
   Farewells farewells_;
   std::set<int> deserters_;
   bool is_deserted_ = false;

@@ -77,7 +77,10 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
     if (from != hub_) follow(from, now);
     heard_ = now;
     const auto* const ping = std::get_if<Ping>(&message);
-    if (ping != nullptr && !ping->is_open) return heard_from_hub(message);  // it waits for others
+    if (std::holds_alternative<Death>(message) || (ping != nullptr && !ping->is_open)) {  // it may wait for others
+      if (without_hub_since_) without_hub_since_ = now;
+      return heard_from_hub(message);
+    }
     spoken_ = std::max(spoken_, from);
     without_hub_since_.reset();
     roll_call_.end();
@@ -90,7 +93,7 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   } else if (from > rank_ && !log_.is_gone(from)) {
     hold(from, message);
   } else if (from > hub_ && from < rank_ && !log_.is_gone(from) && std::holds_alternative<Ping>(message)) {
-    outgoing_.push_back({from, Withdrawal{hub_}});  // this rank has gone back from there
+    outgoing_.push_back({from, Withdrawal{}});  // this rank has gone back from there
   } else if (log_.is_lost(from)) {
     outgoing_.push_back({from, expulsion(rank_, log_.loss_of(from))});
   }

@@ -1,5 +1,6 @@
 // A rank's part of the control plane after joining, as a state machine without I/O. While this rank is the hub, it has
-// a Relay too. Two files implement it: seat.cc (what is heard and said), seat_hub.cc (which rank is the hub).
+// a Relay too. Three files implement it: seat.cc (what is heard and said), seat_hub.cc (which rank is the hub),
+// seat_silence.cc (while that is silent).
 //
 // What the rank says to the hub and what the hub has not settled yet is said again to the next hub.
 #pragma once

@@ -67,21 +67,31 @@ void Seat::return_to(int rank, Clock::time_point now) {
 }
 
 void Seat::step_back(int to, Clock::time_point now) {
+  const auto has_said_dead = [this](int rank) {
+    return std::ranges::any_of(unsettled_, [rank](const ControlMessage& said) {
+      const auto* const death = std::get_if<Death>(&said);
+      return death != nullptr && death->rank == rank;
+    });
+  };
   for (const int member : relay_->enlisted()) outgoing_.push_back({member, Withdrawal{to}});
   for (auto& said : relay_->take_early())
     if (said.first != rank_ && std::holds_alternative<Goodbye>(said.second)) held_.push_back(std::move(said));
   relay_.reset();
   for (const auto& [of, doubt] : doubts_)  // the earlier hub may be of another host, and not know
-    if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_)) unsettled_.emplace_back(Death{of});
+    if (doubt.evidence == Evidence::kernel && is_of_one_host(of, rank_) && !log_.is_gone(of) && !has_said_dead(of))
+      unsettled_.emplace_back(Death{of});
   without_hub_since_ = now;
   if (leaves_) unsettled_.emplace_back(Goodbye{});
 }
 
 void Seat::withdrawn(int from, int to, Clock::time_point now) {
-  if (from > rank_ && !is_hub()) {
+  if (from > rank_ && to < 0) {
+    if (is_hub() && !relay_->is_open()) relay_->forget(from);
+    if (is_hub()) relay_->received(from, LifeSign{}, now);
+  } else if (from > rank_ && !is_hub()) {
     std::erase_if(held_, [&](const auto& said) { return said.first == from; });
     outgoing_.push_back({from, Withdrawal{to}});
-  } else if (from > rank_ && !relay_->has_begun()) {
+  } else if (from > rank_ && !relay_->has_begun() && !is_sure_to_be_hub()) {
     relay_->forget(from);
     outgoing_.push_back({from, Withdrawal{to}});
   } else if (from == hub_ && from < rank_ && to >= spoken_) {
@@ -112,41 +122,6 @@ void Seat::given_up_by_minority(int rank, Clock::time_point now) {
   } else if (rank < rank_) {
     doubt(rank, {why, Evidence::gave_up});
   }
-}
-
-// --- while the hub is silent
-
-// Whether that rank is to give signs of life: it may become the hub, or a member of this rank.
-bool Seat::is_asked(int rank) const {
-  if (!roll_call_.is_on() || rank == rank_ || log_.is_gone(rank) || doubts_.contains(rank)) return false;
-  if (rank == hub_) return without_hub_since_.has_value();  // else it pings
-  if (rank > rank_ && !roll_call_.may_call_up()) return false;
-  int last = hub_;
-  for (int i = 0; i < RollCall::kCandidates && last < log_.ranks(); ++i) last = log_.next_present(last);
-  return std::min(rank, rank_) <= last;
-}
-
-void Seat::ask_for_signs_of_life(Clock::time_point now) {
-  if (is_hub() || (!without_hub_since_ && now - heard_ <= pace_.uneasy())) return;
-  roll_call_.next_round();
-  doubt_silent_candidates(now);
-  if (is_hub()) return;
-  for (int rank = 0; rank < log_.ranks(); ++rank) {
-    if (!is_asked(rank)) continue;
-    roll_call_.asked(rank, now);
-    outgoing_.push_back({rank, LifeSign{true}});
-  }
-}
-
-// They are asked half the heartbeat timeout after the hub's last word. When the hub is given up, so are they.
-void Seat::doubt_silent_candidates(Clock::time_point now) {
-  if (!without_hub_since_) return;
-  for (int rank = hub_; rank < rank_; rank = log_.next_present(rank)) {
-    const auto limit = pace_.silence / 2;
-    if (now - roll_call_.silent_since(rank, now) > limit && !doubts_.contains(rank))
-      doubt(rank, {silent_for(limit), Evidence::silence});
-  }
-  choose_hub(now);
 }
 
 // The better evidence counts.
@@ -181,7 +156,7 @@ void Seat::become_hub(Clock::time_point now) {
   roll_call_.end();
   relay_.emplace(rank_, hosts_, log_, farewells_, pace_, now, heard, woke_.has_value());
   for (const auto& [rank, doubt] : doubts_) relay_->lose(rank, doubt.why, doubt.evidence, now);
-  for (const auto& [from, message] : std::exchange(held_, {})) relay_->received_before(from, message, now);
+  relay_->replay(std::exchange(held_, {}), now);
   for (const ControlMessage& said : unsettled_)
     if (!std::holds_alternative<Goodbye>(said)) relay_->received(rank_, said, now);
   relay_->tick(now);

@@ -251,6 +251,35 @@ TEST(Seat, CountsAnOldEnlistmentOnceItsRankAnswers) {
   EXPECT_FALSE(seat.is_settled());  // only this rank has voted
 }
 
+TEST(Seat, IsNotOpenedByAnOldEnlistmentAlone) {
+  Seat seat(1, {0, 1, 2}, kUsual, {});
+  seat.received(2, Enlistment{0}, after(1));
+  seat.received(0, Notice{.kind = Kind::left, .peer = 0, .code = ErrorCode::peer_left, .serial = 1}, after(4));
+  seat.take_outgoing();
+  seat.received(2, Withdrawal{}, after(5));  // it has gone back
+  seat.tick(after(500));
+  for (const Outgoing& out : seat.take_outgoing()) EXPECT_FALSE(std::holds_alternative<Ping>(out.message));
+  seat.received(2, Enlistment{1}, after(501));
+  seat.tick(after(1000));
+  bool is_open = false;
+  for (const Outgoing& out : seat.take_outgoing())
+    if (const auto* ping = std::get_if<Ping>(&out.message)) is_open = ping->is_open;
+  EXPECT_TRUE(is_open);
+}
+
+// The deaths of which a hub that is not open tells do not bind either.
+TEST(Seat, GoesBackFromAHubThatHasToldOfDeathsOnly) {
+  Seat seat(3, {0, 1, 1, 2}, kUsual, {});
+  seat.closed(0, "gone", Evidence::silence, after(1));
+  seat.closed(1, "refused", Evidence::closing, after(2));
+  ASSERT_EQ(seat.hub(), 2);
+  seat.connected(after(3));
+  seat.received(2, Summons{}, after(4));
+  seat.received(2, Death{1}, after(4));
+  seat.received(2, Withdrawal{0}, after(5));
+  EXPECT_EQ(seat.hub(), 0);
+}
+
 // A hub to which not all have come, and one with which this rank is no more.
 TEST(Seat, IsNotDrawnAwayByAHubThatIsNotOpen) {
   Seat seat(3, {0, 1, 2, 3}, kUsual, {});
@@ -258,7 +287,7 @@ TEST(Seat, IsNotDrawnAwayByAHubThatIsNotOpen) {
   EXPECT_EQ(seat.hub(), 0);
   const auto out = seat.take_outgoing();
   ASSERT_EQ(out.size(), 1u);
-  EXPECT_EQ(std::get<Withdrawal>(out[0].message).to, 0);
+  EXPECT_EQ(std::get<Withdrawal>(out[0].message).to, -1);
   seat.received(1, Ping{0, true}, after(2));
   EXPECT_EQ(seat.hub(), 1);
 }
@@ -422,8 +451,8 @@ TEST(Seat, AfterACutThatHealsAMajorityGoesOn) {
     int going_on = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       going_on += may_go_on(job, rank);
-      for (const Notice& event : job.events(rank))  // kernel: one of its host that was given up has closed all
-        EXPECT_TRUE(event.authority == Authority::kernel ||
+      for (const Notice& event : job.events(rank))  // one that was given up has closed all
+        EXPECT_TRUE(event.authority == Authority::kernel || event.message == died("closed") ||
                     (event.code == ErrorCode::peer_lost) == may_go_on(job, rank))
             << event.message;
     }
