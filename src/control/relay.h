@@ -10,8 +10,8 @@
 //
 // When a rank is lost.
 // - Confirmed, at once: the kernel of its own host says that its process has ended; its connection closes, or it is
-//   silent, and it is on the hub's own host. No network can be at fault then. (Silence is no proof for a hub that has
-//   slept for long: the others may have given it up.)
+//   silent, and it is on the hub's own host. No network can be at fault then. (Silence is no proof for a hub that
+//   slept for long before it became the hub: the others may have given it up.)
 // - Suspected: its connection closes and it is on another host, or no word has come from it for Pace::silence (every
 //   tick the hub pings, and the control thread of a member answers). The hub waits a moment for further suspects, so
 //   that it judges all that is behind a broken network together. Then the ranks that are left must be a majority of
@@ -72,12 +72,12 @@ class Relay {
  public:
   // `hosts`: of each rank a number that ranks of one host share. `heard`: when this rank has heard of each, or since
   // when it asks for a sign of life in vain; they have to enlist. Empty: it is the first hub, and all are its members.
-  // may_be_given_up: by ranks of which it has not heard since; then their silence proves nothing.
+  // may_be_given_up: this rank slept for long. Then the silence of others proves nothing.
   Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewells, const Pace& pace, Clock::time_point now,
         const std::vector<Clock::time_point>& heard, bool may_be_given_up);
 
   void received(int from, const ControlMessage& message, Clock::time_point now);
-  // What was said to this rank before it was the hub, and by whom.
+  // Takes what was said to this rank before it was the hub, and by whom. Decides nothing meanwhile.
   void replay(const std::vector<std::pair<int, ControlMessage>>& said, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
@@ -96,8 +96,8 @@ class Relay {
     return is_late_ && rank > rank_ && !log_.is_gone(rank) && !members_[static_cast<std::size_t>(rank)].enlisted &&
            (suspicion == suspicions_.end() || suspicion->second.evidence == Evidence::silence);
   }
-  // Whether it may have decided something, or heard what earlier hubs may not know.
   bool is_open() const { return is_open_; }
+  // It may have decided something, or have heard of an event that earlier hubs do not know.
   bool has_begun() const { return is_open_ || log_.size() > known_at_first_; }
   void forget(int rank);                             // its enlistment, and what it has said since
   std::vector<int> enlisted() const;                 // the others that have

@@ -97,7 +97,8 @@ void Seat::received(int from, const ControlMessage& message, Clock::time_point n
   } else if (log_.is_lost(from)) {
     outgoing_.push_back({from, expulsion(rank_, log_.loss_of(from))});
   }
-  // An event that a later hub has decided, which is lost itself.
+  // A rank that comes to this one, to make it the hub, brings a loss that a later hub has decided. That hub is lost
+  // too.
   if (notice != nullptr && notice->kind == Notice::Kind::lost && from > rank_ && !is_hub() && !log_.is_gone(from) &&
       notice->serial > log_.size() && notice->authority != Authority::minority && notice->peer >= 0 &&
       notice->peer < rank_ && !log_.is_gone(notice->peer)) {

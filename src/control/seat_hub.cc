@@ -47,9 +47,9 @@ bool Seat::is_sure_to_be_hub() const {
   });
 }
 
-// A rank that was silent for too long speaks again, and no later one has decided anything as the hub. But if this rank
-// has enlisted with a later one, which may be the hub already, it must hear nothing new from the earlier one: the later
-// one would not know. It asks first to be forgotten there.
+// A rank that was silent for too long speaks again, and this rank has heard of no later hub that is open. But if this
+// rank has enlisted with a later one, which may be the hub already, it must hear nothing new from the earlier one: the
+// later one would not know. It asks first to be forgotten there.
 void Seat::return_to(int rank, Clock::time_point now) {
   const auto doubt = doubts_.find(rank);
   if (doubt == doubts_.end() || doubt->second.evidence != Evidence::silence || log_.is_gone(rank)) return;
@@ -66,6 +66,7 @@ void Seat::return_to(int rank, Clock::time_point now) {
   choose_hub(now);
 }
 
+// From a hub that has not begun to a member of an earlier one, with all that have enlisted here.
 void Seat::step_back(int to, Clock::time_point now) {
   const auto has_said_dead = [this](int rank) {
     return std::ranges::any_of(unsettled_, [rank](const ControlMessage& said) {
