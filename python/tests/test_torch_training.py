@@ -97,22 +97,81 @@ def test_leaves_of_16_bit_gradients():
     assert run(1, leaves_of_halves) == run(2, leaves_of_halves)[:1] == run(4, leaves_of_halves)[:1]
 
 
-def leaves_over_gloo(rank, size):
+def hooks_over_gloo(rank, size):
     import tutti.torch
 
     dist.init_process_group("gloo")
     with pytest.raises(ValueError, match='backend "tutti"'):
         tutti.torch.leaves(4)
+    with pytest.raises(ValueError, match='backend "tutti"'):
+        tutti.torch.shared_buckets()
     dist.destroy_process_group()
 
 
-def test_leaves_need_the_backend():
-    run(1, leaves_over_gloo)
+def test_hooks_need_the_backend():
+    run(1, hooks_over_gloo)
 
 
-def trains_until_a_rank_dies(rank, size):
+def weights_by_hook(rank, size, shared, view):
+    """The weights after some steps, and how much memory was adopted in each."""
+    import tutti.torch
+    from tutti.torch import _shared_buckets
+
+    dist.init_process_group("tutti")
+    counts, living = [], []
+    real = _shared_buckets.adopt
+
+    class Counted:
+        def __init__(self, kept, address):
+            self.kept, self.address = kept, address
+            living.append(address)
+
+        def release(self):
+            living.remove(self.address)
+            self.kept.release()
+
+    _shared_buckets.adopt = lambda tensor, group: Counted(real(tensor, group), tensor.data_ptr())
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 300), torch.nn.Tanh(), torch.nn.Linear(300, 300), torch.nn.Tanh(),
+                                torch.nn.Linear(300, 1))
+    parallel = DistributedDataParallel(model, bucket_cap_mb=0.1, gradient_as_bucket_view=view)
+    if shared:
+        parallel.register_comm_hook(None, tutti.torch.shared_buckets())
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01, momentum=0.9)
+    draw = torch.Generator().manual_seed(rank)
+    for _ in range(4):
+        for accumulated in range(2):
+            x = torch.randn(8, 64, generator=draw)
+            if accumulated == 0:
+                with parallel.no_sync():
+                    parallel(x).square().mean().backward()
+            else:
+                parallel(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        counts.append(len(living))
+    bits = torch.cat([parameter.detach().flatten() for parameter in model.parameters()]).view(torch.int32).tolist()
+    dist.destroy_process_group()
+    return bits, counts
+
+
+@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_shared_buckets_change_no_bit(transport, view):
+    plain = run(2, weights_by_hook, False, view, TUTTI_TRANSPORT=transport)
+    shared = run(2, weights_by_hook, True, view, TUTTI_TRANSPORT=transport)
+    assert [bits for bits, _ in plain] == [bits for bits, _ in shared]
+    for _, counts in shared:  # those of the first step are kept until PyTorch has come with others
+        assert counts[0] >= 1 and counts[1] == counts[2] == counts[3] >= 1, counts
+
+
+def trains_until_a_rank_dies(rank, size, shared):
+    import tutti.torch
+
     dist.init_process_group("tutti")
     parallel = DistributedDataParallel(torch.nn.Linear(8, 1))
+    if shared:
+        parallel.register_comm_hook(None, tutti.torch.shared_buckets())
     if rank == 1:
         for _ in range(5):
             parallel(torch.ones(4, 8)).sum().backward()
@@ -125,9 +184,10 @@ def trains_until_a_rank_dies(rank, size):
         return time.time() - last, str(error)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
-def test_a_rank_that_is_killed_is_named_on_all_others(transport):
-    ranks = Ranks(3, trains_until_a_rank_dies, TUTTI_TRANSPORT=transport)
+def test_a_rank_that_is_killed_is_named_on_all_others(transport, shared):
+    ranks = Ranks(3, trains_until_a_rank_dies, shared, TUTTI_TRANSPORT=transport)
     said = [ranks._results.get(timeout=60) for _ in range(2)]
     for process in ranks.processes:
         process.join(30)

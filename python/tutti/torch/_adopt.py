@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 
 from tutti import _native
-from tutti.torch._group import Group
+from tutti.torch._group import ours
 
 
 def adopt(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> _native.Adoption:
@@ -22,9 +22,7 @@ def adopt(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> _nati
     Raises ValueError for a tensor of a GPU or another backend; tutti.Error for memory that the library cannot share.
     Nothing has changed then.
     """
-    of = group if group is not None else dist.GroupMember.WORLD
-    if not isinstance(of, Group):
-        raise ValueError('adopt() needs a process group of the backend "tutti"')
+    of = ours(group, "adopt()")
     if tensor.device.type != "cpu":
         raise ValueError(f"adopt() takes tensors of the host, not of {tensor.device}")
     storage = tensor.untyped_storage()

@@ -156,3 +156,11 @@ class Group(Reducing, Moving, Messages):
             self._monitor = self._part("monitored_barrier")
         wait = self._timeout if timeout is None else timeout
         _monitored.barrier(self._monitor, wait.total_seconds(), wait_all_ranks)
+
+
+def ours(group: dist.ProcessGroup | None, caller: str) -> Group:
+    """The group that a user has named; None: the default one. Raises ValueError if it is of another backend."""
+    of = group if group is not None else dist.GroupMember.WORLD
+    if not isinstance(of, Group):
+        raise ValueError(f'{caller} needs a process group of the backend "tutti"')
+    return of

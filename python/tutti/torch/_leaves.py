@@ -1,16 +1,15 @@
 """A communication hook with which the weights do not depend on the number of ranks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 import torch.distributed as dist
 
-from tutti.torch._group import Group
+from tutti.torch._group import ours
+from tutti.torch._shared_buckets import Hook
 
-_Hook = Callable[[object, dist.GradBucket], torch.futures.Future[torch.Tensor]]
 
-
-def leaves(n: int, group: dist.ProcessGroup | None = None) -> _Hook:
+def leaves(n: int, group: dist.ProcessGroup | None = None) -> Hook:
     """A communication hook for DistributedDataParallel: `model.register_comm_hook(None, leaves(n))`.
 
     A step of training has n micro-batches, the leaves, whatever the number of ranks. A rank computes whole leaves, those
@@ -26,9 +25,7 @@ def leaves(n: int, group: dist.ProcessGroup | None = None) -> _Hook:
 
     group: the process group of the model; None: the default one. It is of the backend "tutti". Raises ValueError.
     """
-    of = group if group is not None else dist.GroupMember.WORLD
-    if not isinstance(of, Group):
-        raise ValueError('leaves() needs a process group of the backend "tutti", which adds in the canonical order')
+    of = ours(group, "leaves()")
     each, rest = divmod(n, of.size())
     if rest or each & (each - 1) or n < 1:
         raise ValueError(f"leaves(n): n must be a power of two times the number of ranks, {of.size()}; it is {n}")
