@@ -303,10 +303,9 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   mark_finishers(plan->steps, plan->sources);
   mark_copiers(plan->steps, plan->arrivals, call.collective, host.crowded);
   const auto neighbours = static_cast<std::size_t>(std::ranges::count(layout.host, layout.host[rank]));
-  // Through the cache, in a call.
-  const std::size_t passes = cut.packed || cut.rows != nullptr ? total : total_count(call, layout.ranks());
-  if (outgrows(passes * size_of(call.dtype) * 2 * neighbours, host.cache_bytes))
-    mark_past_cache(plan->steps, plan->sources);
+  // Of a packed part, a call has the bytes of its slot at a time.
+  const std::size_t buffers = cut.packed ? 2 * total * size_of(call.dtype) : plan->input_bytes + plan->output_bytes;
+  if (outgrows(buffers * neighbours, host.cache_bytes)) mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
 }

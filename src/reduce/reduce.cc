@@ -1,6 +1,10 @@
 #include "reduce/reduce.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "memory/copy.h"
+#include "memory/string_copy.h"
 #include "reduce/custom.h"
 #include "reduce/kernel.h"
 #include "reduce/reduction.h"
@@ -19,13 +23,24 @@ Kernel kernel_for(DType dtype, Op op) {
   return is_floating(dtype) ? float_kernel(dtype, op) : integer_kernel(dtype, op);
 }
 
-// To several targets bits are copied by the kernel of bytes: the source is read once.
+// One target after the other, those that other ranks wait for first: these are behind the first target. In pieces that
+// the second-level cache still has when they are copied once more.
+void copy_to_each_by_string(std::span<const ReduceTarget> targets, const std::byte* from, std::size_t bytes) {
+  const std::size_t piece = targets.size() > 1 ? 32 << 10 : bytes;
+  for (std::size_t at = 0; at < bytes; at += piece)
+    for (const ReduceTarget& target : targets | std::views::reverse)
+      if (target.data != from) copy_by_string(target.data + at, from + at, std::min(piece, bytes - at));
+}
+
+// To several targets bits are copied by the kernel of bytes, which reads the source once, unless another way is
+// quicker.
 void copy(const Task& task, std::size_t element_bytes) {
   const std::size_t bytes = task.count * element_bytes;
+  const std::byte* const source = task.sources[0].data;
+  if (copies_by_string(bytes)) return copy_to_each_by_string(task.targets, source, bytes);
   if (bytes < 256 || task.targets.size() == 1) {
-    for (const ReduceTarget& target : task.targets) {
-      if (target.data != task.sources[0].data) copy_bytes(target.data, task.sources[0].data, bytes, task.stream);
-    }
+    for (const ReduceTarget& target : task.targets)
+      if (target.data != source) copy_bytes(target.data, source, bytes, task.stream);
     return;
   }
   Task as_bytes = task;

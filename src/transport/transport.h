@@ -39,9 +39,10 @@ struct ChannelClosed {
 // those beyond.
 inline constexpr std::size_t kMaxPostedReceives = 256;
 
-// Who should copy a message that no rank can use where it lies. A hint. peer: the peer copies alone, straight from this
-// rank's memory, which stays lent until then. each: this rank copies into a buffer, and the peer copies out of it.
-enum class Copier : std::uint8_t { each, peer };
+// Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
+// use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
+// the peer uses or copies so stays lent until then. sender: this rank copies in any case, and lends nothing.
+enum class Copier : std::uint8_t { each, peer, sender };
 
 class Channel {
  public:

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "brief.h"
+#include "memory/string_copy.h"
 #include "reduce/inputs.h"
 #include "reduce/reference.h"
 #include "tutti/error.h"
@@ -176,6 +178,34 @@ TEST_P(ReduceOf, OneUnfinishedSourceIsCopiedBitForBit) {
       }
     }
   });
+}
+
+// In either way in which this library copies, with the source among the targets, and none of them aligned.
+TEST(Reduce, ALongCopyGoesToEachTarget) {
+  const bool is_quick = copies_by_string(1 << 20);
+  constexpr std::size_t kCount = 100'003;
+  std::mt19937_64 random(3);
+  for (const bool quick : {false, true}) {
+    assume_string_copies_are_quick(quick);
+    for (const std::size_t targets : {1u, 2u, 3u}) {
+      for (const bool in_place : {false, true}) {
+        for (const bool stream : {false, true}) {
+          std::vector<std::byte> source = elements(DType::uint8, false, kCount + 1, Kind::wild, random);
+          const std::vector<std::byte> expected(source.begin() + 1, source.end());
+          std::vector<std::vector<std::byte>> out(targets, std::vector<std::byte>(kCount + 2));
+          std::vector<ReduceTarget> to;
+          for (auto& bytes : out) to.push_back({bytes.data() + 1, false});
+          if (in_place) to[0].data = source.data() + 1;
+          const ReduceSource from{source.data() + 1, 0, false};
+          reduce({DType::uint8, Op::sum, false, 7, stream}, {&from, 1}, to, kCount);
+          for (const ReduceTarget& target : to)
+            ASSERT_TRUE(std::equal(expected.begin(), expected.end(), target.data)) << targets << quick << in_place;
+          for (const auto& bytes : out) ASSERT_TRUE(bytes.front() == std::byte{} && bytes.back() == std::byte{});
+        }
+      }
+    }
+  }
+  assume_string_copies_are_quick(is_quick);
 }
 
 // The reference itself, where the tree matters to every bit: against recursion over T with the host's own arithmetic.

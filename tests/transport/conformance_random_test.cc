@@ -58,7 +58,7 @@ class Player {
     } else {
       lent_.push_back(data);
       channel_.send(tag_of(message.number), lent_.back().data(), message.bytes,
-                    message.number % 3 == 0 ? Copier::each : Copier::peer);
+                    static_cast<Copier>(message.number % 3));
     }
   }
 

@@ -5,7 +5,8 @@
 // memory does: there non-temporal stores, which fetch nothing, are 2 (4 KiB) to 6 times (from 64 KiB on) as fast, and
 // near cores lose up to 2 times with them. Which it is cannot be known beforehand, least of all in a virtual machine,
 // whose cores move. So a look times how long one line takes that the peer polls or has just read. That depends on the
-// distance alone, and not on how this rank has written before.
+// distance alone, and not on how this rank has written before. Copies for which `rep movsb` is quick
+// (memory/string_copy.h) need no look.
 #pragma once
 
 #include <atomic>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "memory/copy.h"
+#include "memory/string_copy.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
@@ -57,18 +57,18 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
-  if (is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
+  if (message.copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
     lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
     at = place.offset;
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
-    copy_bytes(posted, message.data, message.bytes);
+    copy_to_peer(posted, message.data, message.bytes);
     kind = LineKind::delivered;
   } else if (message.copier == Copier::peer && is_readable(message.data, message.bytes)) {
     kind = LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(message.data);
   } else {
-    message.copier = Copier::each;
+    message.copier = Copier::sender;
     return push_by_ring(message);
   }
   Line& line = lines_.next();
@@ -88,8 +88,9 @@ bool Sender::push_by_ring(Message& message) {
     std::uint64_t at;
     if (!lines_.has_room() || !ring_room(bytes, at)) return false;
     Line& line = lines_.next();
-    distance_.look(line.stamp, bytes);
-    copy_bytes(lines_.lanes().out().ring + ring_.offset(at), message.data + message.done, bytes, distance_.is_far());
+    if (!copies_by_string(bytes)) distance_.look(line.stamp, bytes);
+    std::byte* const to = lines_.lanes().out().ring + ring_.offset(at);
+    copy_to_peer(to, message.data + message.done, bytes, distance_.is_far());
     ring_.take(at, bytes);
     line.at = ring_.offset(at);
     line.bytes = bytes;
@@ -156,7 +157,7 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
+  if (source != nullptr && copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
@@ -166,11 +167,13 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
-  // Results that are made in the ring go through the cache. Where that is slow, they are made elsewhere and copied. A
+  // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied. A
   // message is looked at once: here, or when it is copied.
-  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || distance_.is_far() || !ring_room(bytes, reserved_at_))
+  const bool by_string = copies_by_string(bytes);
+  const bool is_slower = by_string ? source == nullptr : distance_.is_far();
+  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || is_slower || !ring_room(bytes, reserved_at_))
     return nullptr;
-  distance_.look(lines_.next().stamp, bytes);
+  if (!by_string) distance_.look(lines_.next().stamp, bytes);
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);
 }

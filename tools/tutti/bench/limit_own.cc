@@ -1,7 +1,7 @@
 // The loops of a collective whose ranks have buffers of their own, which no other rank can reach: what others need is
 // copied into shared memory piece by piece, and copied or combined out of it. The pieces stay in the caches. Each round
-// is timed with plain stores into shared memory and with non-temporal ones, which are quicker between cores that share
-// no cache; the quicker of the two counts.
+// is timed with plain stores into shared memory; with non-temporal ones, which are quicker between cores that share no
+// cache; and with string copies. The quickest of the three counts.
 #include <emmintrin.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -14,6 +14,7 @@
 #include "bench/limit.h"
 #include "bench/limit_add.h"
 #include "memory/copy.h"
+#include "memory/string_copy.h"
 #include "tutti/error.h"
 #include "types/collective.h"
 
@@ -39,6 +40,8 @@ struct alignas(128) Progress {  // of a process, in pieces since it began
   alignas(128) std::atomic<std::uint64_t> taken;
   double us;
 };
+
+enum class Way : std::uint8_t { plain, past_cache, by_string };  // of writing to shared memory
 
 struct Piece {
   std::size_t begin, count;  // in floats
@@ -75,9 +78,10 @@ class OwnLoops final : public LimitLoops {
       out_.assign(floats_, 0);
     }
     double least = std::numeric_limits<double>::max();
-    for (const bool past_cache : {false, true}) {
-      if (past_cache && bytes <= kNeverPastCacheBytes) continue;
-      past_cache_ = past_cache;
+    for (const Way way : {Way::plain, Way::past_cache, Way::by_string}) {
+      if (way == Way::past_cache && bytes <= kNeverPastCacheBytes) continue;
+      if (way == Way::by_string && !copies_by_string(length_ * sizeof(float))) continue;
+      way_ = way;
       all_here();
       const double start = now_us();
       for (std::size_t call = 0; call < calls; ++call) one_call(bytes);
@@ -117,10 +121,12 @@ class OwnLoops final : public LimitLoops {
     await(&Progress::taken, ++pieces_);
   }
 
-  void put(float* to, const float* from, std::size_t count) const { copy(to, from, count, past_cache_); }
-  static void copy(float* to, const float* from, std::size_t count, bool past_cache = false) {
-    copy_bytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), count * sizeof(float),
-               past_cache);
+  void put(float* to, const float* from, std::size_t count) const { copy(to, from, count, way_); }
+  static void copy(float* to, const float* from, std::size_t count, Way way = Way::plain) {
+    auto* const target = reinterpret_cast<std::byte*>(to);
+    const auto* const source = reinterpret_cast<const std::byte*>(from);
+    if (way == Way::by_string) return copy_by_string(target, source, count * sizeof(float));
+    copy_bytes(target, source, count * sizeof(float), way == Way::past_cache);
   }
 
   // Short pieces have more slots: a line that another process has read is quicker to write to once it has left the
@@ -177,8 +183,8 @@ class OwnLoops final : public LimitLoops {
         float* const here = out_.data() + piece.begin;
         float* const targets[] = {here, made(me_, number)};
         const bool gives = holds_.traits.output != Held::own;
-        add_along_tree(sources.data(), processes(), targets, gives && !past_cache_ ? 2 : 1, piece.count);
-        if (gives && past_cache_) put(targets[1], here, piece.count);
+        add_along_tree(sources.data(), processes(), targets, gives && way_ == Way::plain ? 2 : 1, piece.count);
+        if (gives && way_ != Way::plain) put(targets[1], here, piece.count);
         reach(&Progress::made, number + 1);
       }
       if (i >= 2) {
@@ -222,7 +228,8 @@ class OwnLoops final : public LimitLoops {
         const auto place = static_cast<std::size_t>(holds_.input(me).index(row));
         const float* const from = in_.data() + place * row_floats + at;
         if (holds_.gets(me, row) && copies_own)
-          copy(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at, from, length);
+          copy(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at, from, length,
+               way_ == Way::by_string ? way_ : Way::plain);
         if (!is_for_others(row)) continue;
         await_room(&Progress::taken, first + i);
         put(given(me_, first + i, place), from, length);
@@ -259,7 +266,7 @@ class OwnLoops final : public LimitLoops {
   // Of this process:
   std::size_t me_ = 0;
   std::size_t length_ = 0, slots_ = 0;  // of the pieces of this size's calls, in floats; and how many there are
-  bool past_cache_ = false;
+  Way way_ = Way::plain;
   std::uint64_t pieces_ = 0;
   std::vector<float> in_, out_;
 };
