@@ -27,7 +27,7 @@ struct Library {
 // As tools/tutti/bench/limit.cc: bytes are those of all ranks.
 inline std::size_t calls_to_time(double bytes, int ranks) {
   const std::size_t fewer = static_cast<std::size_t>(std::max(1, ranks / 2));
-  return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : bytes < 64e6 ? 60 : 8;
+  return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : 60;
 }
 
 inline double now_us() {

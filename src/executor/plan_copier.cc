@@ -48,14 +48,24 @@ constexpr Rule kTransfer{.usual = {16 * kKiB, 1536 * kKiB}, .crowded = {128 * kK
 // The peer combines all that comes, which takes longer than a copy. reduce: 32 KiB 3.3 and 2.0, 1 MiB 144 and 89.
 constexpr Rule kIsCombined{};
 
-// Messages below this are copied, even if the peer could use them where they lie: this rank would only wait until the
-// peer has done so. Symmetric memory on an AMD EPYC, lent and copied. broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and
-// 0.19, 16 KiB both 0.28; between cores that share no cache 8 KiB 0.66 and 0.62, 16 KiB 0.69 and 0.83.
-constexpr std::size_t kOnlySendsCopiesBelow = 16 * kKiB;
+// Messages below this are copied even if the peer could use them where they lie, because this rank would wait until the
+// peer has done so. Symmetric memory on an AMD EPYC, lent and copied; us.
+struct CopiesBelow {
+  std::size_t usual, crowded;
+};
+// broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and 0.19, 16 KiB both 0.28; between cores that share no cache 8 KiB 0.66
+// and 0.62, 16 KiB 0.69 and 0.83.
+constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
+// Of 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; without a shared cache 1 MiB 297 and
+// 112.
+constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
 // reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84; between such cores 64 KiB 1.8 and 2.7.
-constexpr std::size_t kIsCombinedCopiesBelow = 64 * kKiB;
+constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
 // Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.32.
-constexpr std::size_t kExchangesWholeCopiesBelow = 6 * kKiB;
+constexpr CopiesBelow kExchangesWholeCopies{6 * kKiB, 6 * kKiB};
+// all_gather of 4 crowded ranks, messages of 2 KiB: 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6 and 16; reduce_scatter
+// likewise. all_reduce: 2 KiB 5.2 and 5.7.
+constexpr CopiesBelow kMovesCopies{0, 32 * kKiB};
 
 bool nothing_arrives(std::span<const std::uint32_t> arrivals) {
   return std::ranges::none_of(arrivals, [](std::uint32_t messages) { return messages > 0; });
@@ -79,20 +89,21 @@ const Rule& rule_for(std::span<const PlanStep> steps, std::span<const std::uint3
 }
 
 // As one_shot and recursive_doubling do: what is combined is not sent.
-bool exchanges_whole(std::span<const PlanStep> steps, Collective collective) {
+bool exchanges_whole(std::span<const PlanStep> steps) {
   const auto passes_on = [](const PlanStep& step) {
     const auto* const reduce = std::get_if<ReduceStep>(&step);
     return std::holds_alternative<ReceiveStep>(step) || (reduce != nullptr && reduce->pushes > 0);
   };
-  return collective == Collective::all_reduce && std::ranges::none_of(steps, passes_on);
+  return std::ranges::none_of(steps, passes_on);
 }
 
-std::size_t copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals,
+CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals,
                          Collective collective) {
-  if (collective == Collective::transfer) return 0;  // not measured
-  if (nothing_arrives(arrivals))
-    return traits_of(collective).combines() ? kIsCombinedCopiesBelow : kOnlySendsCopiesBelow;
-  return exchanges_whole(steps, collective) ? kExchangesWholeCopiesBelow : 0;
+  if (collective == Collective::transfer) return {};  // not measured
+  if (collective == Collective::broadcast) return nothing_arrives(arrivals) ? kBroadcastCopies : kPassesOnCopies;
+  if (nothing_arrives(arrivals)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;
+  if (collective == Collective::all_reduce) return exchanges_whole(steps) ? kExchangesWholeCopies : CopiesBelow{};
+  return kMovesCopies;
 }
 
 }  // namespace
@@ -101,7 +112,8 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arri
                   bool crowded) {
   const Rule& rule = rule_for(steps, arrivals, collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
-  const std::size_t sender_below = copies_below(steps, arrivals, collective);
+  const CopiesBelow below = copies_below(steps, arrivals, collective);
+  const std::size_t sender_below = crowded ? below.crowded : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;

@@ -70,10 +70,14 @@ TEST(MakePlan, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 32 << 10, 1), Copier::sender);
   EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::sender) << "it may overwrite what it sends";
   EXPECT_EQ(copier(all_reduce, Algorithm::two_shot, 4 << 10), Copier::each);
-  const Call call{.collective = all_to_all, .dtype = DType::uint8, .op = Op::sum, .count = 32 << 10};
-  const auto crowded =
-      make_plan(call, *find_algorithm(all_to_all, Algorithm::one_shot), 0, Layout::of(2), 1, {.crowded = true});
-  EXPECT_EQ(steps_of<SendStep>(*crowded).at(0).copier, Copier::each) << "to be waited for costs a turn of the core";
+  const auto crowded = [](std::uint64_t bytes) {
+    const Call call{.collective = all_to_all, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
+    const auto plan =
+        make_plan(call, *find_algorithm(all_to_all, Algorithm::one_shot), 0, Layout::of(2), 1, {.crowded = true});
+    return steps_of<SendStep>(*plan).at(0).copier;
+  };
+  EXPECT_EQ(crowded(16 << 10), Copier::sender) << "to be waited for costs a turn of the core";
+  EXPECT_EQ(crowded(32 << 10), Copier::each);
 }
 
 // Of a message that the cache does not keep.

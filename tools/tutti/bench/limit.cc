@@ -47,7 +47,7 @@ bool has_ended(pid_t child) {
 
 std::size_t calls_to_time(double bytes, int ranks) {
   const std::size_t fewer = static_cast<std::size_t>(std::max(1, ranks / 2));
-  return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : bytes < 64e6 ? 60 : 8;
+  return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : 60;
 }
 
 Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls)
