@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,12 +114,12 @@ def test_hooks_need_the_backend():
 
 
 def weights_by_hook(rank, size, shared, view):
-    """The weights after some steps, and how much memory was adopted in each."""
+    """The weights after some steps; and whether after each of them just the buckets of the last one are adopted."""
     import tutti.torch
     from tutti.torch import _shared_buckets
 
     dist.init_process_group("tutti")
-    counts, living = [], []
+    kept, living = [], []
     real = _shared_buckets.adopt
 
     class Counted:
@@ -135,11 +136,19 @@ def weights_by_hook(rank, size, shared, view):
     model = torch.nn.Sequential(torch.nn.Linear(64, 300), torch.nn.Tanh(), torch.nn.Linear(300, 300), torch.nn.Tanh(),
                                 torch.nn.Linear(300, 1))
     parallel = DistributedDataParallel(model, bucket_cap_mb=0.1, gradient_as_bucket_view=view)
+    seen = []
     if shared:
-        parallel.register_comm_hook(None, tutti.torch.shared_buckets())
+        hook = tutti.torch.shared_buckets()
+
+        def noted(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+            seen.append(bucket.buffer().data_ptr())
+            return hook(state, bucket)
+
+        parallel.register_comm_hook(None, noted)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01, momentum=0.9)
     draw = torch.Generator().manual_seed(rank)
-    for _ in range(4):
+    for step in range(4):
+        seen.clear()
         for accumulated in range(2):
             x = torch.randn(8, 64, generator=draw)
             if accumulated == 0:
@@ -149,10 +158,10 @@ def weights_by_hook(rank, size, shared, view):
                 parallel(x).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
-        counts.append(len(living))
+        kept.append(sorted(living) == sorted(seen) and len(seen) > min(step, 1))  # the first step has one bucket
     bits = torch.cat([parameter.detach().flatten() for parameter in model.parameters()]).view(torch.int32).tolist()
     dist.destroy_process_group()
-    return bits, counts
+    return bits, kept
 
 
 @pytest.mark.parametrize("view", [False, True])
@@ -161,15 +170,42 @@ def test_shared_buckets_change_no_bit(transport, view):
     plain = run(2, weights_by_hook, False, view, TUTTI_TRANSPORT=transport)
     shared = run(2, weights_by_hook, True, view, TUTTI_TRANSPORT=transport)
     assert [bits for bits, _ in plain] == [bits for bits, _ in shared]
-    for _, counts in shared:  # those of the first step are kept until PyTorch has come with others
-        assert counts[0] >= 1 and counts[1] == counts[2] == counts[3] >= 1, counts
+    for _, kept in shared:
+        assert all(kept), kept
+
+
+def trains_where_nothing_is_adopted(rank, size):
+    import tutti.torch
+    from tutti.torch import _shared_buckets
+
+    dist.init_process_group("tutti")
+
+    def refuse(tensor, group):
+        raise tutti.Error("no memory", tutti.ErrorCode.SYSTEM)
+
+    if rank == 1:
+        _shared_buckets.adopt = refuse
+    parallel = DistributedDataParallel(torch.nn.Linear(300, 300), bucket_cap_mb=0.1)
+    parallel.register_comm_hook(None, tutti.torch.shared_buckets())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            parallel(torch.ones(4, 300)).sum().backward()
+    dist.destroy_process_group()
+    return [str(warning.message) for warning in told]
+
+
+def test_shared_buckets_go_on_where_memory_cannot_be_shared():
+    said = run(2, trains_where_nothing_is_adopted)
+    assert said[0] == [] and len(said[1]) == 1 and "no memory" in said[1][0], said
 
 
 def trains_until_a_rank_dies(rank, size, shared):
     import tutti.torch
 
     dist.init_process_group("tutti")
-    parallel = DistributedDataParallel(torch.nn.Linear(8, 1))
+    parallel = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(8, 4000), torch.nn.Linear(4000, 1)),
+                                       bucket_cap_mb=0.05)
     if shared:
         parallel.register_comm_hook(None, tutti.torch.shared_buckets())
     if rank == 1:

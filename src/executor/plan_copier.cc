@@ -28,8 +28,8 @@ struct Rule {
 constexpr Rule kMoves{.usual = {16 * kKiB}, .crowded = {64 * kKiB}};
 // reduce_scatter: 32 KiB 2.3 and 2.7, 1 MiB 49 and 69; crowded 256 KiB 34 and 30, 1 MiB 187 and 209.
 constexpr Rule kCombines{.usual = {16 * kKiB}, .crowded = {256 * kKiB}};
-// Its second half is written to the peers' rings in the pass that combines. 32 KiB 4.8 and 4.6, 256 KiB 27 and 26, 1
-// MiB 121 and 142, 16 MiB 2200 and 2570; crowded 256 KiB 77 and 71, 1 MiB 382 and 403.
+// Measured when its second half was written to the peers' rings in the pass that combines. 32 KiB 4.8 and 4.6, 256 KiB
+// 27 and 26, 1 MiB 121 and 142, 16 MiB 2200 and 2570; crowded 256 KiB 77 and 71, 1 MiB 382 and 403.
 constexpr Rule kAllReduces{.usual = {256 * kKiB}, .crowded = {256 * kKiB}};
 // A rank that passes on what it gets is waited for by the one before and makes the one behind wait. broadcast, crowded:
 // 256 KiB 68 and 43, 4 MiB 1260 and 1020. Not measured with a core for each of three ranks.
@@ -49,23 +49,26 @@ constexpr Rule kTransfer{.usual = {16 * kKiB, 1536 * kKiB}, .crowded = {128 * kK
 constexpr Rule kIsCombined{};
 
 // Messages below this are copied even if the peer could use them where they lie, because this rank would wait until the
-// peer has done so. Symmetric memory on an AMD EPYC, lent and copied; us.
+// peer has done so. Figures: symmetric memory, 2 ranks on an AMD EPYC, us for calls of so many bytes, lent and copied.
 struct CopiesBelow {
   std::size_t usual, crowded;
 };
-// broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and 0.19, 16 KiB both 0.28; between cores that share no cache 8 KiB 0.66
-// and 0.62, 16 KiB 0.69 and 0.83.
+// broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and 0.19, 16 KiB 0.28 and 0.28; between cores that share no cache 8 KiB
+// 0.66 and 0.62, 16 KiB 0.69 and 0.83. Crowded ranks are as those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
-// Of 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; without a shared cache 1 MiB 297 and
-// 112.
+// broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
+// cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
-// reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84; between such cores 64 KiB 1.8 and 2.7.
+// reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84. Between cores that share no cache 32 KiB 1.18 and 1.46, but there
+// copies are no slower than with ordinary buffers.
 constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
-// Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.32;
-// of 8 KiB by 4 crowded ranks 5.4 and 3.6.
+// Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.32; of
+// 8 KiB by 4 crowded ranks 5.4 and 3.6.
 constexpr CopiesBelow kExchangesWholeCopies{6 * kKiB, 32 * kKiB};
-// all_gather of 4 crowded ranks, messages of 2 KiB: 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6 and 16; reduce_scatter
-// likewise. all_reduce: 2 KiB 5.2 and 5.7.
+// all_reduce by two_shot, 4 crowded ranks, messages of 2 KiB: 5.2 and 5.7.
+constexpr CopiesBelow kExchangesSlicesCopies{};
+// all_gather, 4 crowded ranks, messages of 2 KiB: 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6 and 16; reduce_scatter
+// likewise.
 constexpr CopiesBelow kMovesCopies{0, 32 * kKiB};
 
 bool nothing_arrives(std::span<const std::uint32_t> arrivals) {
@@ -89,7 +92,7 @@ const Rule& rule_for(std::span<const PlanStep> steps, std::span<const std::uint3
   return combines ? kCombines : kMoves;
 }
 
-// As one_shot and recursive_doubling do: what is combined is not sent.
+// As one_shot does: what is combined is not sent.
 bool exchanges_whole(std::span<const PlanStep> steps) {
   const auto passes_on = [](const PlanStep& step) {
     const auto* const reduce = std::get_if<ReduceStep>(&step);
@@ -103,7 +106,8 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::u
   if (collective == Collective::transfer) return {};  // not measured
   if (collective == Collective::broadcast) return nothing_arrives(arrivals) ? kBroadcastCopies : kPassesOnCopies;
   if (nothing_arrives(arrivals)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;
-  if (collective == Collective::all_reduce) return exchanges_whole(steps) ? kExchangesWholeCopies : CopiesBelow{};
+  if (collective == Collective::all_reduce)
+    return exchanges_whole(steps) ? kExchangesWholeCopies : kExchangesSlicesCopies;
   return kMovesCopies;
 }
 

@@ -1,4 +1,4 @@
-// Who copies the messages of a plan, if neither rank can use them where they lie (Copier).
+// Who copies the messages of a plan (Copier).
 #pragma once
 
 #include <cstdint>

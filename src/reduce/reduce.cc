@@ -23,8 +23,8 @@ Kernel kernel_for(DType dtype, Op op) {
   return is_floating(dtype) ? float_kernel(dtype, op) : integer_kernel(dtype, op);
 }
 
-// One target after the other, those that other ranks wait for first: these are behind the first target. In pieces that
-// the second-level cache still has when they are copied once more.
+// The first target, which is this rank's own, comes last: its lines are to stay in the cache. In pieces that the
+// second-level cache still has when they are copied once more.
 void copy_to_each_by_string(std::span<const ReduceTarget> targets, const std::byte* from, std::size_t bytes) {
   const std::size_t piece = targets.size() > 1 ? 32 << 10 : bytes;
   for (std::size_t at = 0; at < bytes; at += piece)

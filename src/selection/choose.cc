@@ -12,7 +12,7 @@ constexpr std::size_t kChunkBytes = 128 * kKiB;  // a piece that stays in a core
 // The pieces of what combines stay in the caches all ranks' inputs and outputs together, and in the kernel's on their
 // way: over TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
 constexpr std::size_t kCombinedChunkBytes = 1024 * kKiB;
-// Two ranks of one host: what is combined in a piece of 128 KiB is written to the peer's ring in the same pass. Own
+// Two ranks of one host: half of it is a fragment of the ring, so what is combined of it is soon with the peer. Own
 // buffers, 2 MiB: 128 us in pieces of 1 MiB, 116 of 256 KiB; over TCP 1 MiB 290 and 233; symmetric ones 46 and 48.
 constexpr std::size_t kPairChunkBytes = 256 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
@@ -32,11 +32,12 @@ std::vector<Rule> built_in_rules() {
   using enum Algorithm;
   constexpr Order canonical = Order::canonical;
   return {
-      // 4 KiB, one_shot and two_shot: 2 ranks 0.45 and 0.71 us; on 2 cores, 4 ranks 4.1 and 6.5, 8 ranks 23 and 30. 8
-      // KiB: 2 ranks 0.45 and 0.52, but symmetric 0.41 and 0.28; on 2 cores, 3 ranks 3.2 and 5.5, 4 ranks 3.6 and 5.6.
+      // 4 KiB, one_shot and two_shot: 2 ranks 0.45 and 0.71 us; on 2 cores, 4 ranks 4.1 and 6.5, 8 ranks 23 and 30.
       {all_reduce, 8, HostCount::one, 4 * kKiB, canonical, one_shot},
       {all_reduce, kAnyRanks, HostCount::one, 2 * kKiB, canonical, recursive_doubling},
       {all_reduce, 2, HostCount::one, 4096 * kKiB, canonical, two_shot, kPairChunkBytes},
+      // 8 KiB, one_shot and two_shot: 3 ranks on 2 cores 3.2 and 5.5 us, 4 ranks 3.6 and 5.6; with a core each not
+      // measured. Not for 2 ranks: 0.45 and 0.52, but with symmetric buffers 0.41 and 0.28.
       {all_reduce, 4, HostCount::one, 8 * kKiB, canonical, one_shot},
       {all_reduce, 32, HostCount::one, kAnyBytes, canonical, two_shot},
       {all_reduce, 2, HostCount::any, 4 * kKiB, canonical, one_shot},

@@ -100,6 +100,11 @@ TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
   EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, kSmall, reduce), 11) << "the source is sent";
   EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::ring, 1, kSmall, receive), 12) << "one is sent on";
   EXPECT_EQ(past_cache(Collective::all_reduce, Algorithm::two_shot, 1, kSmall, reduce), 11);
+  // Three fourths of the cache are for all ranks' inputs and outputs: 3 * 16000 bytes; 3 * 4000 + 12000.
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, 64 << 10, receive), 2);
+  EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, 60 << 10, receive), 22);
+  EXPECT_EQ(past_cache(Collective::gather, Algorithm::one_shot, 0, 32 << 10, receive), 2);
+  EXPECT_EQ(past_cache(Collective::gather, Algorithm::one_shot, 0, 31 << 10, receive), 22);
 }
 
 TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {

@@ -3,7 +3,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -42,6 +44,34 @@ TEST(Shm, ThreadsOfOneProcessShareAMapping) {
   second.transport.attach(0, ends[1]);
   ASSERT_NE(second.transport.find(0), nullptr);
   EXPECT_EQ(second.transport.find(0)->segment.get(), &first.transport.own());
+}
+
+// What a sender copies it has back before the peer looks; what it lends, when the peer has taken it.
+TEST(Shm, ASenderThatCopiesLendsNothing) {
+  for (const Copier copier : {Copier::each, Copier::sender}) {
+    Pair pair;
+    std::byte* const out = Pair::symmetric(pair.first);
+    std::vector<std::byte> in(Pair::kBytes);
+    for (std::uint64_t call = 1; call <= 3; ++call) {
+      std::fill_n(out, in.size(), std::byte(call));
+      if (call == 2) {  // where the result could be made for the peer, who copies is said there too
+        EXPECT_EQ(pair.to_second->reserve(kTag, in.size(), out, copier) != nullptr, copier == Copier::sender);
+      }
+      if (call == 2 && copier == Copier::sender) {
+        std::memcpy(pair.to_second->reserve(kTag, in.size(), out, copier), out, in.size());
+        pair.to_second->commit(kTag);
+      } else {
+        pair.to_second->send(kTag, out, in.size(), copier);
+      }
+      pair.to_second->flush();
+      EXPECT_EQ(pair.to_second->sent(), copier == Copier::sender ? call : call - 1);
+      pair.to_first->receive(call - 1, kTag, in.data(), in.size());
+      EXPECT_EQ(pair.to_first->received(), call);
+      EXPECT_EQ(in, std::vector<std::byte>(in.size(), std::byte(call)));
+      pair.to_first->flush();
+      EXPECT_EQ(pair.to_second->sent(), call);
+    }
+  }
 }
 
 TEST(Shm, APeersMemoryOutlivesThePeer) {

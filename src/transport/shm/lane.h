@@ -39,7 +39,7 @@ inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to
-// come back.
+// come back. The plan may say so of more (Copier::sender).
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
 // How much of each ring to use among `ranks` ranks of one host. A cache line that the peer has read comes back slowly

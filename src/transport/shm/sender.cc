@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "memory/string_copy.h"
 #include "transport/transport.h"
@@ -11,8 +12,8 @@ namespace {
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
-// Memory of this rank's segment is lent even if the peer has said where it wants the message. So the same side copies
-// each time, and the copied cache lines stay with its core.
+// Memory of this rank's segment is lent even if the peer has said where it wants the message, unless this rank is to
+// copy. So the same side copies each time, and the copied cache lines stay with its core.
 bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Place& place) {
   if (bytes < kCopyBelowBytes) return false;
   if (data != known.data || bytes != known.bytes) return lanes.own().holds(data, bytes, place);
@@ -44,7 +45,7 @@ bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
   if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
-  Message message{tag, data, bytes, 0, copier};
+  Message message{tag, data, bytes, 0, std::exchange(copies_next_, false) ? Copier::sender : copier};
   if (!waiting_.empty() || !push(message)) waiting_.push(message);
   looked_up_ = {};
 }
@@ -170,8 +171,9 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied. A
   // message is looked at once: here, or when it is copied.
   const bool by_string = copies_by_string(bytes);
-  const bool is_slower = by_string ? source == nullptr : distance_.is_far();
-  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || is_slower || !ring_room(bytes, reserved_at_))
+  copies_next_ = by_string && source == nullptr;
+  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || copies_next_ || (!by_string && distance_.is_far()) ||
+      !ring_room(bytes, reserved_at_))
     return nullptr;
   if (!by_string) distance_.look(lines_.next().stamp, bytes);
   reserved_ = LineKind::ring;

@@ -69,6 +69,7 @@ class Sender {
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
   LookedUp looked_up_;        // by reserve(), for the send() that follows it
+  bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
   Ring ring_;

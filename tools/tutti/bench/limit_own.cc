@@ -27,6 +27,7 @@ constexpr std::size_t kMostSlots = 64;            // so that what short pieces t
 constexpr std::size_t kOneRoundBytes = 16 << 10;  // up to here each process combines the whole message
 constexpr std::size_t kNeverPastCacheBytes = 2 << 10;
 constexpr std::size_t kGrain = 8;  // floats
+constexpr std::size_t kStringBytes = 16 << 10;
 
 // Pieces of all processes together fit a second-level cache.
 std::size_t floats_of_piece(int ranks) {
@@ -80,7 +81,7 @@ class OwnLoops final : public LimitLoops {
     double least = std::numeric_limits<double>::max();
     for (const Way way : {Way::plain, Way::past_cache, Way::by_string}) {
       if (way == Way::past_cache && bytes <= kNeverPastCacheBytes) continue;
-      if (way == Way::by_string && !copies_by_string(length_ * sizeof(float))) continue;
+      if (way == Way::by_string && !(!string_copies_are_quick_ || length_ * sizeof(float) < kStringBytes)) continue;
       way_ = way;
       all_here();
       const double start = now_us();
@@ -258,6 +259,8 @@ class OwnLoops final : public LimitLoops {
       ranks_ > processors_ ? void(sched_yield()) : _mm_pause();
   }
 
+  // Of the process that made this: those that it forks must agree.
+  const bool string_copies_are_quick_ = copies_by_string(kStringBytes);
   const Distribution holds_;
   // stage_bytes_: of a process, which gives a piece to each of the others, and makes one
   const std::size_t ranks_, floats_, piece_, stage_bytes_, mapped_, processors_;
