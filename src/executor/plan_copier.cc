@@ -54,7 +54,7 @@ struct CopiesBelow {
   std::size_t usual, crowded;
 };
 // broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and 0.19, 16 KiB 0.28 and 0.28; between cores that share no cache 8 KiB
-// 0.66 and 0.62, 16 KiB 0.69 and 0.83. Crowded ranks are as those of a broadcast.
+// 0.66 and 0.62, 16 KiB 0.69 and 0.83. Not measured for crowded ranks but those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.

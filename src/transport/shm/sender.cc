@@ -168,13 +168,12 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
+  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || !ring_room(bytes, reserved_at_)) return nullptr;
   // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied. A
   // message is looked at once: here, or when it is copied.
   const bool by_string = copies_by_string(bytes);
   copies_next_ = by_string && source == nullptr;
-  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || copies_next_ || (!by_string && distance_.is_far()) ||
-      !ring_room(bytes, reserved_at_))
-    return nullptr;
+  if (copies_next_ || (!by_string && distance_.is_far())) return nullptr;
   if (!by_string) distance_.look(lines_.next().stamp, bytes);
   reserved_ = LineKind::ring;
   return lines_.lanes().out().ring + ring_.offset(reserved_at_);
