@@ -156,6 +156,7 @@ std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
 }
 
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
+  copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
   if (source != nullptr && copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
