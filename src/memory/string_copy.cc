@@ -1,13 +1,12 @@
 #include "memory/string_copy.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 
 #include "memory/copy.h"
+#include "memory/quickness.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TUTTI_HAS_STRING_COPY 1
@@ -26,21 +25,9 @@ constexpr std::size_t kLineBytes = 64;
 // more on one that is slow at them.
 constexpr int kQuickCopies = 3;
 
-enum class Quick : int { unknown, no, yes };
-std::atomic<Quick> quick{Quick::unknown};
+Quickness quickness;
 
 #if TUTTI_HAS_STRING_COPY
-template <typename Body>
-std::chrono::steady_clock::duration least_time(const Body& body) {
-  auto least = std::chrono::steady_clock::duration::max();
-  for (int round = 0; round < 8; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    least = std::min(least, std::chrono::steady_clock::now() - start);
-  }
-  return least;
-}
-
 // Whole pages, whose sources lie a byte before them within a page: AMD's Zen 3 and 4 are slow at these
 // (https://sourceware.org/bugzilla/show_bug.cgi?id=30994).
 bool measure_quickness() {
@@ -65,17 +52,10 @@ bool measure_quickness() { return false; }
 
 bool copies_by_string(std::size_t bytes) {
   if (bytes < kLeastBytes) return false;
-  Quick known = quick.load(std::memory_order_relaxed);
-  if (known == Quick::unknown) {
-    const Quick measured = measure_quickness() ? Quick::yes : Quick::no;
-    if (quick.compare_exchange_strong(known, measured, std::memory_order_relaxed)) known = measured;
-  }
-  return known == Quick::yes;
+  return quickness.is_quick(measure_quickness);
 }
 
-void assume_string_copies_are_quick(bool is_quick) {
-  quick.store(is_quick && TUTTI_HAS_STRING_COPY ? Quick::yes : Quick::no, std::memory_order_relaxed);
-}
+void assume_string_copies_are_quick(bool is_quick) { quickness.assume(is_quick && TUTTI_HAS_STRING_COPY); }
 
 void copy_by_string(std::byte* to, const std::byte* from, std::size_t bytes) {
   // Where the target does not begin a line, AMD's processors are up to 20 times slower.

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <vector>
 
 #include "memory/copy.h"
+#include "memory/quickness.h"
 
 namespace tutti::internal::shm {
 namespace {
@@ -20,19 +19,7 @@ namespace {
 // reads were quicker than rings: 64 KiB took 3 us. How long a copy takes there has not been measured.
 constexpr double kQuickCopies = 3;
 
-enum class Quick : int { unknown, no, yes };
-std::atomic<Quick> reads{Quick::unknown};
-
-template <typename Body>
-std::chrono::steady_clock::duration least_time(const Body& body) {
-  auto least = std::chrono::steady_clock::duration::max();
-  for (int round = 0; round < 8; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    least = std::min(least, std::chrono::steady_clock::now() - start);
-  }
-  return least;
-}
+Quickness reads;
 
 // Within this process: that costs the system the same.
 bool measure_quickness() {
@@ -51,16 +38,9 @@ void* address(std::uint64_t at) { return reinterpret_cast<void*>(static_cast<std
 
 }  // namespace
 
-bool reading_is_quick() {
-  Quick known = reads.load(std::memory_order_relaxed);
-  if (known == Quick::unknown) {
-    const Quick measured = measure_quickness() ? Quick::yes : Quick::no;
-    if (reads.compare_exchange_strong(known, measured, std::memory_order_relaxed)) known = measured;
-  }
-  return known == Quick::yes;
-}
+bool reading_is_quick() { return reads.is_quick(measure_quickness); }
 
-void assume_reading_is_quick(bool quick) { reads.store(quick ? Quick::yes : Quick::no, std::memory_order_relaxed); }
+void assume_reading_is_quick(bool quick) { reads.assume(quick); }
 
 ProofWord::ProofWord() {
   if (::getrandom(&value_, sizeof value_, 0) != sizeof value_) value_ = 0;

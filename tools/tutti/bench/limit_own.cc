@@ -81,7 +81,7 @@ class OwnLoops final : public LimitLoops {
     double least = std::numeric_limits<double>::max();
     for (const Way way : {Way::plain, Way::past_cache, Way::by_string}) {
       if (way == Way::past_cache && bytes <= kNeverPastCacheBytes) continue;
-      if (way == Way::by_string && !(!string_copies_are_quick_ || length_ * sizeof(float) < kStringBytes)) continue;
+      if (way == Way::by_string && (!string_copies_are_quick_ || length_ * sizeof(float) < kStringBytes)) continue;
       way_ = way;
       all_here();
       const double start = now_us();
