@@ -11,11 +11,10 @@ constexpr std::size_t kRing = 4096;
 struct Writer {
   Ring ring{kRing};
   std::uint32_t next = kFirstLine;
+  Space room;  // of the last write
   bool write(std::size_t bytes, std::uint32_t acked) {
-    std::uint64_t at = 0;
-    if (!ring.find(bytes, acked, at)) return false;
-    ring.take(at, bytes);
-    ring.end(next++);
+    if (!ring.find(bytes, {acked, next}, room)) return false;
+    ring.take(room, next++);
     return true;
   }
 };
@@ -44,7 +43,7 @@ TEST(Ring, LinesThatAreNotConsumedFreeNothingHoweverManyThereAre) {
 TEST(Ring, ALineWithoutBytesInTheRingKeepsWhatOthersUse) {
   Writer writer;
   EXPECT_TRUE(writer.write(kRing, kFirstLine));
-  writer.ring.end(writer.next++);
+  ++writer.next;
   EXPECT_FALSE(writer.write(64, kFirstLine));
   EXPECT_TRUE(writer.write(kRing, kFirstLine + 2));
 }
@@ -52,12 +51,68 @@ TEST(Ring, ALineWithoutBytesInTheRingKeepsWhatOthersUse) {
 TEST(Ring, APieceThatDoesNotFitBeforeTheEndBeginsAtTheStart) {
   Writer writer;
   EXPECT_TRUE(writer.write(kRing - 64, kFirstLine));
-  std::uint64_t at = 0;
-  EXPECT_FALSE(writer.ring.find(128, kFirstLine, at));
-  ASSERT_TRUE(writer.ring.find(128, kFirstLine + 1, at));
-  EXPECT_EQ(writer.ring.offset(at), 0u);
-  ASSERT_TRUE(writer.ring.find(64, kFirstLine + 1, at));
-  EXPECT_EQ(writer.ring.offset(at), kRing - 64);
+  EXPECT_FALSE(writer.write(128, kFirstLine));
+  ASSERT_TRUE(writer.write(128, kFirstLine + 1));
+  EXPECT_EQ(writer.room.begin, 0u);
+}
+
+TEST(Ring, PiecesFollowEachOther) {
+  Writer writer;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(writer.write(1000, kFirstLine + i));
+    EXPECT_EQ(writer.room.begin, i % 4 * 1024);
+  }
+}
+
+// What the peer has written to is not free, whatever it acknowledges, and what is free around it is used.
+TEST(Ring, SpaceThatThePeerReusesComesBackWhenItIsTakenBack) {
+  Writer writer;
+  ASSERT_TRUE(writer.write(1024, kFirstLine));
+  ASSERT_TRUE(writer.write(1024, kFirstLine));
+  writer.ring.lend(kFirstLine + 1);
+  EXPECT_EQ(writer.ring.lent().begin, 1024u);
+  EXPECT_EQ(writer.ring.lent().end, 2048u);
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    ASSERT_TRUE(writer.write(1024, writer.next)) << i;
+    EXPECT_NE(writer.room.begin, 1024u) << i;
+  }
+  EXPECT_FALSE(writer.write(2048 + 64, writer.next));
+  writer.ring.take_back(false);
+  EXPECT_EQ(writer.ring.lent().bytes(), 0u);
+  EXPECT_TRUE(writer.write(kRing, writer.next));
+}
+
+TEST(Ring, SpaceThatIsKeptIsTheNextThatIsFound) {
+  Writer writer;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.write(512, kFirstLine));
+  writer.ring.lend(kFirstLine + 1);
+  writer.ring.take_back(true);
+  ASSERT_TRUE(writer.write(512, kFirstLine + 3));
+  EXPECT_EQ(writer.room.begin, 512u);
+  EXPECT_FALSE(writer.write(kRing, kFirstLine + 3)) << "the line that announces it again is not consumed";
+  ASSERT_TRUE(writer.write(512, kFirstLine + 4));
+  EXPECT_EQ(writer.room.begin, 1536u) << "the others go on where they were";
+}
+
+TEST(Ring, KeptSpaceThatIsTooShortIsFree) {
+  Writer writer;
+  ASSERT_TRUE(writer.write(512, kFirstLine));
+  writer.ring.lend(kFirstLine);
+  writer.ring.take_back(true);
+  EXPECT_TRUE(writer.write(kRing, kFirstLine + 1));
+}
+
+TEST(Ring, ALineThatHasAnnouncedNothingLendsNothing) {
+  Writer writer;
+  ASSERT_TRUE(writer.write(512, kFirstLine));
+  writer.ring.lend(kFirstLine + 1);
+  EXPECT_EQ(writer.ring.lent().bytes(), 0u);
+  writer.ring.take_back(true);
+  writer.ring.lend(kFirstLine);
+  EXPECT_EQ(writer.ring.lent().bytes(), 512u);
+  writer.ring.lend(kFirstLine);
+  writer.ring.take_back(false);
+  EXPECT_EQ(writer.ring.lent().bytes(), 0u) << "once is enough";
 }
 
 }  // namespace

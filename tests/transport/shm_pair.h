@@ -20,15 +20,16 @@ inline std::array<int, 2> local_sockets() {
 
 struct ShmRank {
   Sleeper sleeper;
-  shm::Transport transport{sleeper};
+  shm::Transport transport;
+  explicit ShmRank(std::size_t ring_bytes = shm::kMinRingBytes) : transport(sleeper, ring_bytes) {}
 };
 
 // Two ranks that know each other, and a channel between them.
 struct ShmPair {
   ShmRank first;
-  std::optional<ShmRank> second{std::in_place};
+  std::optional<ShmRank> second;
   std::unique_ptr<Channel> to_second, to_first;
-  ShmPair() {
+  explicit ShmPair(std::size_t ring_bytes = shm::kMinRingBytes) : first(ring_bytes), second(std::in_place, ring_bytes) {
     const auto ends = local_sockets();
     first.transport.attach(1, ends[0]);
     second->transport.attach(0, ends[1]);

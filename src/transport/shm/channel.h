@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "transport/shm/lines.h"
 #include "transport/shm/receiver.h"
+#include "transport/shm/retired.h"
 #include "transport/shm/sender.h"
 #include "transport/transport.h"
 
@@ -15,9 +17,9 @@ namespace tutti::internal::shm {
 
 class Channel final : public internal::Channel {
  public:
-  // `own` and `peers`, the rank's, outlive this. ring_bytes: of the rings of both, a power of two.
-  Channel(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
-      : lines_(own, peers, ring_bytes, communicator, rank, peer), sender_(lines_, ring_bytes), receiver_(lines_) {}
+  // `retired` outlives this, and what the lines refer to.
+  Channel(std::unique_ptr<Lines> lines, Retired& retired)
+      : lines_(lines.release(), Retired::Adder{&retired}), sender_(*lines_), receiver_(*lines_) {}
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
     sender_.send(tag, data, bytes, copier);
@@ -47,14 +49,14 @@ class Channel final : public internal::Channel {
   }
   void take_at_once() override { receiver_.take_at_once(); }
   bool progress() override;
-  void flush() override { lines_.flush(); }
+  void flush() override { lines_->flush(); }
   bool unclaimed(Tag& tag) override { return receiver_.unclaimed(tag); }
-  bool withdraw() override { return lines_.lanes().withdraw(); }
+  bool withdraw() override { return lines_->lanes().withdraw(); }
 
  private:
   std::uint64_t sent_after_progress();
 
-  Lines lines_;
+  const std::unique_ptr<Lines, Retired::Adder> lines_;
   Sender sender_;
   Receiver receiver_;
 };

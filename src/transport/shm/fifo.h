@@ -17,6 +17,7 @@ class Fifo {
     if (size() == items_.size()) grow();
     return items_[tail_++ & mask_] = item;
   }
+  const T& operator[](std::size_t i) const { return items_[(head_ + i) & mask_]; }  // from the front
   void pop() { ++head_; }
 
  private:

@@ -58,6 +58,7 @@ enum class LineKind : std::uint16_t {
   lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
   readable,   // the whole message lies at address `at` of the writer's process, until acknowledged
   delivered,  // the whole message has been written to where the post said
+  reused,     // a fragment in the reader's ring, where the reader's line number `at` announced one, `bytes` long
 };
 
 // "Your message `number` to me may be written straight to my symmetric memory, `at` bytes into my segment." Travels
@@ -83,6 +84,13 @@ struct alignas(64) Line {
   };
 };
 static_assert(sizeof(Line) / 64 % 2 == 1);  // so that consecutive ones begin in different sets of a cache
+
+// Lines of one lane that its reader has not acknowledged: all from number `acked` on, up to the next one, `written`.
+struct Unread {
+  std::uint32_t acked, written;
+  std::uint32_t count() const { return written - acked; }
+  bool has(std::uint32_t line) const { return line - acked < count(); }
+};
 
 inline constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
 inline Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }

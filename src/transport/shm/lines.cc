@@ -4,21 +4,42 @@ namespace tutti::internal::shm {
 
 void Lines::refresh_acked() {
   const Lane& in = lanes_.in();
-  read_ack(in.ack.load(std::memory_order_acquire));
-  for (std::uint32_t number = consumed_; number - consumed_ < kLines; ++number) {
-    const std::uint64_t stamp = in.lines[number % kLines].stamp.load(std::memory_order_acquire);
+  const std::uint32_t ack = in.ack.load(std::memory_order_acquire), first = acks_.consumed();
+  for (std::uint32_t number = first; number - first < kLines; ++number) {
+    const Line& line = in.lines[number % kLines];
+    const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
     if (static_cast<std::uint32_t>(stamp) != number + 1) break;
+    if (noted_ == number) note(line, number);  // space is not free that the peer has written to
     read_ack(static_cast<std::uint32_t>(stamp >> 32));
   }
+  read_ack(ack);
+}
+
+void Lines::consume(LineKind kind, std::span<const std::byte> fragment) {
+  if (kind == LineKind::ring) {
+    std::byte* const ring = lanes_.in().ring;
+    acks_.consume_fragment(ring + (fragment.data() - ring), fragment.size(), unread_);
+  } else {
+    if (kind == LineKind::reused) ring_.take_back(acks_.kept().should_keep_own());
+    acks_.consume(kind == LineKind::lent || kind == LineKind::readable);
+  }
+}
+
+void Lines::close() {
+  if (!lanes_.is_connected()) return;
+  refresh_acked();
+  if (!acks_.told_of(reused_)) lanes_.out().ack.store(noted_, std::memory_order_release);
+}
+
+bool Lines::are_read() {
+  refresh_acked();
+  return acks_.kept().reusing(unread_) == 0 || lanes_.is_gone();
 }
 
 void Lines::write_owed() {
   if (posts_.has_waiting()) posts_.write_alone(lanes_.out());
-  if (!owes_ack() || !lanes_.connect()) return;  // it has closed its end, and waits for nothing
-  lanes_.out().ack.store(consumed_, std::memory_order_release);
-  acknowledged_ = acknowledged_alone_ = consumed_;
-  peer_waits_ = false;
-  lanes_.notify();
+  if (!acks_.are_owed() || !lanes_.connect()) return;  // it has closed its end, and waits for nothing
+  if (acks_.tell_alone(lanes_.out().ack)) lanes_.notify();
 }
 
 }  // namespace tutti::internal::shm

@@ -3,11 +3,15 @@
 // alone where the peer may wait for it (flush).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "transport/shm/acks.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/lane_pair.h"
 #include "transport/shm/posts.h"
+#include "transport/shm/ring.h"
 #include "types/tag.h"
 
 namespace tutti::internal::shm {
@@ -16,64 +20,58 @@ namespace tutti::internal::shm {
 class Lines {
  public:
   Lines(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
-      : lanes_(own, peers, ring_bytes, communicator, rank, peer) {}
+      : lanes_(own, peers, ring_bytes, communicator, rank, peer), ring_(ring_bytes), acks_(ring_bytes) {}
 
   LanePair& lanes() { return lanes_; }
   const LanePair& lanes() const { return lanes_; }
   Posts& posts() { return posts_; }
+  Ring& ring() { return ring_; }
+  Acks& acks() { return acks_; }
 
   // --- writing: once connected (LanePair::connect)
-  std::uint32_t written() const { return written_; }  // the number of the next line
-  std::uint32_t acked() const { return acked_; }      // lines below this number have been consumed by the peer
+  const Unread& unread() const { return unread_; }  // the lines that the peer has not acknowledged
   bool has_room() {
-    if (written_ - acked_ >= kLines) refresh_acked();
-    return written_ - acked_ < kLines;
+    if (unread_.count() >= kLines) refresh_acked();
+    return unread_.count() < kLines;
   }
-  Line& next() { return lanes_.out().lines[written_ % kLines]; }
+  Line& next() { return lanes_.out().lines[unread_.written % kLines]; }
   // Publishes next(), which holds its payload, or where that lies, by now.
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
-  // Looks what the peer has consumed: in Lane::ack, and on lines that nobody here has asked for yet.
+  // Looks what the peer has acknowledged: in Lane::ack, and on lines that nobody here has asked for yet.
   void refresh_acked();
 
   // --- reading
   // The first line that has not been consumed, nullptr while it has not come.
   const Line* arrived();
-  std::uint32_t consumed() const { return consumed_; }  // the number of the first line
-  const Line& first() const { return lanes_.in().lines[consumed_ % kLines]; }
-  void consume(bool peer_waits) {
-    ++consumed_;
-    peer_waits_ |= peer_waits;
-  }
+  // The first line, of this kind, has been consumed; and the fragment that it announced, if it is of such a kind.
+  void consume(LineKind kind, std::span<const std::byte> fragment);
+  void consume_inside() { acks_.consume(false); }
 
-  // Writes what no line has taken along: a post; an acknowledgement, if the peer waits for one or has few lines left.
-  // Once in a long while it goes anyway, so that Lane::ack cannot lag by a whole round of the counter.
+  // The end of this rank's use. The peer hears that what it has written to this rank's ring is not read any more.
+  void close();
+  // Whether the peer reads nothing more of what this rank has written to its ring. After close().
+  bool are_read();
+
+  // Writes what no line has taken along: a post, an acknowledgement.
   void flush() {
-    if (posts_.has_waiting() || owes_ack()) write_owed();
+    if (posts_.has_waiting() || acks_.are_owed()) write_owed();
   }
 
  private:
-  static constexpr std::uint32_t kMaxLag = 1u << 30;  // lines
-
-  // A number outside the window of lines not yet acknowledged is old: Lane::ack may lag far behind the stamps.
+  // A number outside of the unread lines is old: Lane::ack may lag far behind the stamps.
   void read_ack(std::uint32_t ack) {
-    const std::uint32_t ahead = ack - acked_;
-    if (ahead <= written_ - acked_) acked_ = ack;
+    if (ack - unread_.acked <= unread_.count()) unread_.acked = ack;
   }
   void note(const Line& line, std::uint32_t number);
-  bool owes_ack() const {
-    return peer_waits_ || consumed_ - acknowledged_ >= kLines / 4 || consumed_ - acknowledged_alone_ >= kMaxLag;
-  }
   void write_owed();
 
   LanePair lanes_;
-  std::uint32_t written_ = kFirstLine;
-  std::uint32_t acked_ = kFirstLine;  // of those, consumed by the peer
-  std::uint32_t consumed_ = kFirstLine;
-  std::uint32_t acknowledged_ = kFirstLine;        // of those, told to the peer
-  std::uint32_t acknowledged_alone_ = kFirstLine;  // of those, told by Lane::ack
-  std::uint32_t noted_ = kFirstLine;               // lines looked at for posts
-  bool peer_waits_ = false;                        // a lent message is among those not yet told
+  Unread unread_{kFirstLine, kFirstLine};
+  std::uint32_t noted_ = kFirstLine;   // lines of the peer below this number have been looked at (note)
+  std::uint32_t reused_ = kFirstLine;  // of those, the last one whose fragment lies in this rank's ring is below
   Posts posts_;
+  Ring ring_;
+  Acks acks_;
 };
 
 inline void Lines::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
@@ -81,28 +79,32 @@ inline void Lines::announce(Line& line, const Tag& tag, LineKind kind, std::uint
   line.tag[1] = tag.word[1];
   line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total, std::memory_order_relaxed);
   if (kind != LineKind::inside) line.post = posts_.has_waiting() ? posts_.take_along(tag) : PostedAt{};
-  const std::uint32_t consumed = consumed_, written = written_ + 1;
-  line.stamp.store((static_cast<std::uint64_t>(consumed) << 32) | written, std::memory_order_release);
-  written_ = written;
-  acknowledged_ = consumed;
-  peer_waits_ = false;
+  const std::uint32_t given_back = acks_.given_back(), written = unread_.written + 1;
+  line.stamp.store((static_cast<std::uint64_t>(given_back) << 32) | written, std::memory_order_release);
+  unread_.written = written;
+  acks_.tell(given_back);
   lanes_.notify();
 }
 
 inline const Line* Lines::arrived() {
-  const Line& line = first();
-  const std::uint32_t number = consumed_;
+  const std::uint32_t number = acks_.consumed();
+  const Line& line = lanes_.in().lines[number % kLines];
   const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
   if (static_cast<std::uint32_t>(stamp) != number + 1) return nullptr;
   read_ack(static_cast<std::uint32_t>(stamp >> 32));
-  if (noted_ != number + 1) note(line, number);
+  if (noted_ == number) note(line, number);
   return &line;
 }
 
 // The first look at a line that has come.
 inline void Lines::note(const Line& line, std::uint32_t number) {
   noted_ = number + 1;
-  if (kind_of(line) != LineKind::inside) posts_.heard(line.post);
+  const LineKind kind = kind_of(line);
+  if (kind == LineKind::inside) return;
+  posts_.heard(line.post);
+  if (kind != LineKind::reused) return;
+  ring_.lend(static_cast<std::uint32_t>(line.at));
+  reused_ = noted_;
 }
 
 }  // namespace tutti::internal::shm

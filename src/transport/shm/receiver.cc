@@ -4,18 +4,13 @@
 #include <cerrno>
 
 #include "memory/copy.h"
+#include "memory/string_copy.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::size_t kAckAtOnceBytes = 4 << 10;   // of the ring: the sender may be waiting for room
 constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
-
-bool sender_waits(const Line& line, LineKind kind) {
-  return kind == LineKind::lent || kind == LineKind::readable ||
-         (kind == LineKind::ring && line.bytes >= kAckAtOnceBytes);
-}
 
 }  // namespace
 
@@ -48,6 +43,12 @@ inline std::span<const std::byte> Receiver::payload(const Line& line, LineKind k
   if (kind == LineKind::delivered) return {};
   const std::uint64_t at = line.at, bytes = line.bytes;
   if (bytes > left) lanes.throw_makes_no_sense("it announced more bytes than the message has");
+  if (kind == LineKind::reused) {
+    const Space space = lines_.ring().lent();
+    if (bytes > space.bytes() || space.bytes() == 0)
+      lanes.throw_makes_no_sense("it announced bytes where this rank had not written any");
+    return {lanes.out().ring + space.begin, bytes};
+  }
   if (kind == LineKind::ring) {
     if (!lanes.in_ring_has(at, bytes)) lanes.throw_makes_no_sense("it announced bytes outside of its ring");
     return {lanes.in().ring + at, bytes};
@@ -74,7 +75,7 @@ bool Receiver::read(const Line& line, std::size_t left, std::byte* to, std::size
   // EFAULT is about the memory of this message alone. All else is about all messages.
   if (failure != EFAULT) out.reads.store(0, std::memory_order_relaxed);
   out.decline.from = all - left;
-  out.decline.line.store(declined(lines_.consumed()), std::memory_order_release);
+  out.decline.line.store(declined(lines_.acks().consumed()), std::memory_order_release);
   lanes.notify();
   declined_ = true;
   return false;
@@ -132,6 +133,7 @@ bool Receiver::fill_some() {
     if (line == nullptr) break;
     check(*line, want.tag, want.bytes);
     const LineKind kind = kind_of(*line);
+    std::span<const std::byte> fragment;
     if (kind == LineKind::delivered) {
       if (want.posted.offset == 0) lines_.lanes().throw_makes_no_sense("it wrote a message to where nobody wanted it");
       lines_.lanes().own().take(want.data, want.bytes, want.posted);
@@ -142,11 +144,14 @@ bool Receiver::fill_some() {
       if (want.done < want.bytes) break;  // others may have something to do meanwhile
       declined_ = false;
     } else {
-      const auto bytes = payload(*line, kind, want.bytes - want.done);
-      copy_bytes(want.data + want.done, bytes.data(), bytes.size(), want.past_cache);
-      want.done += bytes.size();
+      fragment = payload(*line, kind, want.bytes - want.done);
+      if (!want.past_cache && lines_.acks().kept().may_keep())
+        copy_to_peer(want.data + want.done, fragment.data(), fragment.size());
+      else
+        copy_bytes(want.data + want.done, fragment.data(), fragment.size(), want.past_cache);
+      want.done += fragment.size();
     }
-    lines_.consume(sender_waits(*line, kind));
+    lines_.consume(kind, fragment);
     moved = true;
     if (want.done == want.bytes) {
       wanted_.pop();
@@ -188,7 +193,7 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
     shown_.rest = payload(*line, kind, view_left_);
   }
   shown_.kind = kind;
-  shown_.sender_waits = sender_waits(*line, kind);
+  shown_.all = shown_.rest;
   shown_.is_there = true;
   return true;
 }
@@ -208,7 +213,7 @@ void Receiver::release(std::size_t bytes) {
     shown_.is_there = false;
     if (declined_) take_piece();
     if (view_left_ == 0) declined_ = false;
-    if (shown_.kind != LineKind::readable || view_left_ == 0) lines_.consume(shown_.sender_waits);
+    if (shown_.kind != LineKind::readable || view_left_ == 0) lines_.consume(shown_.kind, shown_.all);
   }
   if (view_left_ == 0) {
     viewing_ = false;

@@ -26,7 +26,7 @@ class Receiver {
   void release(std::size_t bytes);
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes);
   void take_at_once() {
-    lines_.consume(false);
+    lines_.consume_inside();
     ++done_;
   }
   bool unclaimed(Tag& tag);
@@ -65,8 +65,7 @@ class Receiver {
   struct Shown {                // by view(), of the first line
     bool is_there = false;
     LineKind kind = LineKind::inside;
-    bool sender_waits = false;
-    std::span<const std::byte> rest;  // not yet released
+    std::span<const std::byte> all, rest;  // rest: not yet released
   };
   Shown shown_;
   bool declined_ = false;              // the first line's message

@@ -1,39 +1,59 @@
-// The space of the ring that this rank writes to: handed out in order, and free again once the peer has consumed the
-// line that announced it.
+// The ring that this rank writes fragments to. The space of a fragment is free again once the peer has consumed the
+// line that announced it; or, where the peer has written a fragment of its own there, once this rank has read that.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/shm/fifo.h"
 #include "transport/shm/lane.h"
 
 namespace tutti::internal::shm {
 
-// Positions count bytes from 0 for ever; offset() is where they lie.
+struct Space {  // [begin, end) of a ring, in bytes
+  std::uint32_t begin = 0, end = 0;
+  std::size_t bytes() const { return end - begin; }
+};
+
 class Ring {
  public:
-  explicit Ring(std::size_t bytes) : bytes_(bytes) {}  // a power of two
+  explicit Ring(std::size_t bytes) : bytes_(static_cast<std::uint32_t>(bytes)), gap_end_(bytes_) {}
 
   std::size_t bytes() const { return bytes_; }
-  std::size_t offset(std::uint64_t at) const { return at & (bytes_ - 1); }
 
-  // Whether there is room for `bytes` in one piece, and then the position. What is left before the wrap is skipped
-  // where it is too short. The peer has consumed all lines below number `acked`.
-  bool find(std::size_t bytes, std::uint32_t acked, std::uint64_t& at) const {
-    at = offset(head_) + bytes <= bytes_ ? head_ : head_ + bytes_ - offset(head_);
-    return at + bytes - ends_[(acked - 1) % ends_.size()] <= bytes_;
+  // Room for `bytes` in one piece: what came back last, else the next free space in the order of the ring. `lines`: of
+  // this rank.
+  bool find(std::size_t bytes, const Unread& lines, Space& room);
+  // Line number `line`, the next one, announces the room that find() has given.
+  void take(const Space& room, std::uint32_t line);
+
+  // The peer has written where line number `line` announced a fragment. An empty space where that cannot be.
+  void lend(std::uint32_t line);
+  // The first of those not yet taken back; an empty one where there is none.
+  Space lent() const { return lent_.empty() ? Space{} : lent_.front(); }
+  // This rank has read what the peer has written there, in lent(), which is not empty. keeps: it is for this rank's
+  // next fragment.
+  void take_back(bool keeps) {
+    if (keeps) spare_.push(lent_.front());
+    lent_.pop();
   }
-  void take(std::uint64_t at, std::size_t bytes) { head_ = at + (bytes + 63) / 64 * 64; }
-
-  // All that has been taken is free again once line number `line` has been consumed. To be called for each line.
-  void end(std::uint32_t line) { ends_[line % ends_.size()] = head_; }
 
  private:
-  const std::size_t bytes_;
-  std::uint64_t head_ = 0;
-  // By line: the kLines that may not have been consumed yet, and the last one that has been.
-  std::array<std::uint64_t, 2 * kLines> ends_{};
+  struct Announced {
+    std::uint32_t line = 0;
+    Space space;
+  };
+  static constexpr std::uint32_t kAlignment = 64;  // a cache line
+
+  bool next_gap(std::uint32_t bytes, const Unread& lines);
+  template <class Visit>
+  void visit_taken(const Unread& lines, const Visit& visit) const;
+
+  const std::uint32_t bytes_;
+  std::uint32_t head_ = 0, gap_end_;           // [head_, gap_end_) is free
+  std::array<Announced, kLines> announced_{};  // by line; the spaces of those that the peer has consumed are free
+  Fifo<Space> lent_, spare_;
 };
 
 }  // namespace tutti::internal::shm

@@ -23,18 +23,13 @@ bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data
 
 }  // namespace
 
-inline void Sender::publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
-  ring_.end(lines_.written());
-  lines_.announce(line, tag, kind, total);
-}
-
 // --- messages that are lent ------------------------------------------------------------------------------------------
 
 inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
   if (!lines_.lanes().connect() || !lines_.has_room()) return false;
   Line& line = lines_.next();
   copy_short(line.inside, data, bytes);
-  publish(line, tag, LineKind::inside, bytes);
+  lines_.announce(line, tag, LineKind::inside, bytes);
   ++pushed_;
   return true;
 }
@@ -74,30 +69,11 @@ bool Sender::push(Message& message) {
   }
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
-    lent_.push({pushed_, lines_.written(), message.data, message.bytes});
+    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes});
     line.at = at;
     line.bytes = message.bytes;
   }
-  publish(line, message.tag, kind, message.bytes);
-  ++pushed_;
-  return true;
-}
-
-bool Sender::push_by_ring(Message& message) {
-  while (message.done < message.bytes) {
-    const std::size_t bytes = std::min(fragment_bytes(ring_.bytes()), message.bytes - message.done);
-    std::uint64_t at;
-    if (!lines_.has_room() || !ring_room(bytes, at)) return false;
-    Line& line = lines_.next();
-    if (!copies_by_string(bytes)) distance_.look(line.stamp, bytes);
-    std::byte* const to = lines_.lanes().out().ring + ring_.offset(at);
-    copy_to_peer(to, message.data + message.done, bytes, distance_.is_far());
-    ring_.take(at, bytes);
-    line.at = ring_.offset(at);
-    line.bytes = bytes;
-    publish(line, message.tag, LineKind::ring, message.bytes);
-    message.done += bytes;
-  }
+  lines_.announce(line, message.tag, kind, message.bytes);
   ++pushed_;
   return true;
 }
@@ -123,25 +99,13 @@ bool Sender::is_readable(const std::byte* data, std::size_t bytes) {
 std::uint64_t Sender::returned() {
   const bool gone = lines_.lanes().is_gone();
   lines_.refresh_acked();
-  while (!lent_.empty() && reached(lines_.acked(), lent_.front().line + 1)) lent_.pop();
+  while (!lent_.empty() && reached(lines_.unread().acked, lent_.front().line + 1)) lent_.pop();
   if (gone && !(lent_.empty() && waiting_.empty())) lines_.lanes().throw_gone();
   if (resend_.answer(lent_)) readable_ = {};
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
 
 // --- room at the peer ------------------------------------------------------------------------------------------------
-
-bool Sender::ring_room(std::size_t bytes, std::uint64_t& at) {
-  if (!ring_.find(bytes, lines_.acked(), at)) {
-    lines_.refresh_acked();
-    if (!ring_.find(bytes, lines_.acked(), at)) return false;
-  }
-  if (!ring_claimed_) {
-    lines_.lanes().claim_out_ring(ring_.bytes());
-    ring_claimed_ = true;
-  }
-  return true;
-}
 
 // Where the peer wants the next message, or nullptr where it has not said.
 std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
@@ -169,25 +133,26 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
-  if (past_cache || bytes > fragment_bytes(ring_.bytes()) || !ring_room(bytes, reserved_at_)) return nullptr;
-  // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied. A
-  // message is looked at once: here, or when it is copied.
-  const bool by_string = copies_by_string(bytes);
-  copies_next_ = by_string && source == nullptr;
-  if (copies_next_ || (!by_string && distance_.is_far())) return nullptr;
-  if (!by_string) distance_.look(lines_.next().stamp, bytes);
-  reserved_ = LineKind::ring;
-  return lines_.lanes().out().ring + ring_.offset(reserved_at_);
+  if (past_cache || bytes > fragment_bytes(lines_.ring().bytes()) || !find_room(bytes)) return nullptr;
+  if (room_.kind == LineKind::ring) {
+    // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
+    // A message is looked at once: here, or when it is copied.
+    const bool by_string = copies_by_string(bytes);
+    copies_next_ = by_string && source == nullptr;
+    if (copies_next_ || (!by_string && distance_.is_far())) return nullptr;
+    if (!by_string) distance_.look(lines_.next().stamp, bytes);
+  }
+  reserved_ = room_.kind;
+  if (reserved_ == LineKind::reused) lines_.acks().kept().hold();
+  return room_.at;
 }
 
 void Sender::commit(const Tag& tag) {
-  Line& line = lines_.next();
-  if (reserved_ == LineKind::ring) {
-    line.at = ring_.offset(reserved_at_);
-    line.bytes = reserved_bytes_;
-    ring_.take(reserved_at_, reserved_bytes_);
+  if (reserved_ == LineKind::delivered) {
+    lines_.announce(lines_.next(), tag, reserved_, reserved_bytes_);
+  } else {
+    announce_fragment(tag, reserved_bytes_, reserved_bytes_);
   }
-  publish(line, tag, reserved_, reserved_bytes_);
   ++pushed_;
 }
 

@@ -24,7 +24,7 @@ struct LookedUp {
 
 class Sender {
  public:
-  Sender(Lines& lines, std::size_t ring_bytes) : lines_(lines), resend_(lines), ring_(ring_bytes) {}
+  explicit Sender(Lines& lines) : lines_(lines), resend_(lines) {}
 
   // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
@@ -58,11 +58,11 @@ class Sender {
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool push_some();
-  void publish(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
   bool is_readable(const std::byte* data, std::size_t bytes);
-  bool ring_room(std::size_t bytes, std::uint64_t& at);
+  bool find_room(std::size_t bytes);
+  void announce_fragment(const Tag& tag, std::size_t bytes, std::uint64_t total);
 
   Lines& lines_;
   Fifo<Message> waiting_;
@@ -72,12 +72,16 @@ class Sender {
   bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
-  Ring ring_;
   Distance distance_;
   bool ring_claimed_ = false;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
-  std::uint64_t reserved_at_ = 0;
   std::size_t reserved_bytes_ = 0;
+  struct Room {  // for the next fragment: of the peer's ring, which this rank has read (reused); or of its own
+    std::byte* at = nullptr;
+    LineKind kind = LineKind::ring;
+    Space space;  // of its own
+  };
+  Room room_;
 };
 
 }  // namespace tutti::internal::shm

@@ -12,7 +12,10 @@ Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
       peers_(sleeper, *own_) {}
 
 std::unique_ptr<internal::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
-  return std::make_unique<Channel>(*own_, peers_, ring_bytes_, communicator, rank, peer);
+  if (!retired_.empty()) look_at_peers();  // one that has gone reads nothing
+  retired_.free_read();
+  return std::make_unique<Channel>(std::make_unique<Lines>(*own_, peers_, ring_bytes_, communicator, rank, peer),
+                                   retired_);
 }
 
 // Every rank that runs passes a full barrier here, so a peer that wrote before it is seen by the look that follows, and

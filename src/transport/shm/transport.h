@@ -8,6 +8,7 @@
 #include "transport/shm/adoption.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/peers.h"
+#include "transport/shm/retired.h"
 #include "transport/shm/segment.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"
@@ -48,12 +49,14 @@ class Transport final : public internal::Transport {
   void look_at_peers() override { peers_.look(); }
 
   Segment& own() { return *own_; }
+  const Retired& retired() const { return retired_; }
 
  private:
   const std::size_t ring_bytes_;
   const std::shared_ptr<Segment> own_;
   const bool others_make_barriers_;  // for this rank's threads to pass
   Peers peers_;
+  Retired retired_{*own_};
 };
 
 }  // namespace tutti::internal::shm

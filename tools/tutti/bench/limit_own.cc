@@ -1,7 +1,8 @@
 // The loops of a collective whose ranks have buffers of their own, which no other rank can reach: what others need is
 // copied into shared memory piece by piece, and copied or combined out of it. The pieces stay in the caches. Each round
 // is timed with plain stores into shared memory; with non-temporal ones, which are quicker between cores that share no
-// cache; and with string copies. The quickest of the three counts.
+// cache; with string copies; and, where two processes give pieces to each other, so that each writes where it has just
+// read. The quickest of the four counts.
 #include <emmintrin.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -42,7 +43,7 @@ struct alignas(128) Progress {  // of a process, in pieces since it began
   double us;
 };
 
-enum class Way : std::uint8_t { plain, past_cache, by_string };  // of writing to shared memory
+enum class Way : std::uint8_t { plain, past_cache, by_string, exchanging };  // of writing to shared memory
 
 struct Piece {
   std::size_t begin, count;  // in floats
@@ -79,9 +80,10 @@ class OwnLoops final : public LimitLoops {
       out_.assign(floats_, 0);
     }
     double least = std::numeric_limits<double>::max();
-    for (const Way way : {Way::plain, Way::past_cache, Way::by_string}) {
+    for (const Way way : {Way::plain, Way::past_cache, Way::by_string, Way::exchanging}) {
       if (way == Way::past_cache && bytes <= kNeverPastCacheBytes) continue;
-      if (way == Way::by_string && (!string_copies_are_quick_ || length_ * sizeof(float) < kStringBytes)) continue;
+      if (way == Way::by_string && !has_string_pieces()) continue;
+      if (way == Way::exchanging && !exchanges()) continue;
       way_ = way;
       all_here();
       const double start = now_us();
@@ -98,12 +100,20 @@ class OwnLoops final : public LimitLoops {
 
  private:
   float* given(std::size_t rank, std::uint64_t piece, std::size_t place) const {
-    return stage(rank) + ((piece % slots_) * ranks_ + place) * length_;
+    return stage(rank, piece) + (slot(piece) * ranks_ + place) * length_;
   }
   float* made(std::size_t rank, std::uint64_t piece) const {
-    return stage(rank) + kLongPieces * ranks_ * piece_ + (piece % slots_) * length_;
+    return stage(rank, piece) + kLongPieces * ranks_ * piece_ + slot(piece) * length_;
   }
-  float* stage(std::size_t rank) const { return reinterpret_cast<float*>(base_ + rank * stage_bytes_); }
+  // Where two processes exchange, piece p is written where the writer has read the other's piece p - 2: it has done so
+  // before it writes piece p.
+  float* stage(std::size_t rank, std::uint64_t piece) const {
+    const std::size_t whose = way_ == Way::exchanging ? rank ^ (piece / 2 % 2) : rank;
+    return reinterpret_cast<float*>(base_ + whose * stage_bytes_);
+  }
+  std::size_t slot(std::uint64_t piece) const { return piece % (way_ == Way::exchanging ? 2 : slots_); }
+  bool exchanges() const { return ranks_ == 2 && slots_ >= 2 && !holds_.traits.has_root(); }
+  bool has_string_pieces() const { return string_copies_are_quick_ && length_ * sizeof(float) >= kStringBytes; }
 
   // Until all processes have reached `count`.
   void await(std::atomic<std::uint64_t> Progress::*what, std::uint64_t count) const {
@@ -112,7 +122,7 @@ class OwnLoops final : public LimitLoops {
         ranks_ > processors_ ? void(sched_yield()) : _mm_pause();
   }
   void await_room(std::atomic<std::uint64_t> Progress::*what, std::uint64_t piece) const {
-    if (piece >= slots_) await(what, piece - slots_ + 1);
+    if (way_ != Way::exchanging && piece >= slots_) await(what, piece - slots_ + 1);
   }
   void reach(std::atomic<std::uint64_t> Progress::*what, std::uint64_t count) const {
     (progress_[me_].*what).store(count, std::memory_order_release);
@@ -123,10 +133,17 @@ class OwnLoops final : public LimitLoops {
   }
 
   void put(float* to, const float* from, std::size_t count) const { copy(to, from, count, way_); }
-  static void copy(float* to, const float* from, std::size_t count, Way way = Way::plain) {
+  void take(float* to, const float* from, std::size_t count) const {
+    copy(to, from, count, way_ == Way::exchanging ? way_ : Way::plain);
+  }
+  void copy_own(float* to, const float* from, std::size_t count) const {
+    copy(to, from, count, way_ == Way::past_cache ? Way::plain : way_);
+  }
+  void copy(float* to, const float* from, std::size_t count, Way way) const {
     auto* const target = reinterpret_cast<std::byte*>(to);
     const auto* const source = reinterpret_cast<const std::byte*>(from);
-    if (way == Way::by_string) return copy_by_string(target, source, count * sizeof(float));
+    if (way == Way::by_string || (way == Way::exchanging && has_string_pieces()))
+      return copy_by_string(target, source, count * sizeof(float));
     copy_bytes(target, source, count * sizeof(float), way == Way::past_cache);
   }
 
@@ -184,8 +201,9 @@ class OwnLoops final : public LimitLoops {
         float* const here = out_.data() + piece.begin;
         float* const targets[] = {here, made(me_, number)};
         const bool gives = holds_.traits.output != Held::own;
-        add_along_tree(sources.data(), processes(), targets, gives && way_ == Way::plain ? 2 : 1, piece.count);
-        if (gives && way_ != Way::plain) put(targets[1], here, piece.count);
+        const bool makes_both = gives && (way_ == Way::plain || way_ == Way::exchanging);
+        add_along_tree(sources.data(), processes(), targets, makes_both ? 2 : 1, piece.count);
+        if (gives && !makes_both) put(targets[1], here, piece.count);
         reach(&Progress::made, number + 1);
       }
       if (i >= 2) {
@@ -193,7 +211,7 @@ class OwnLoops final : public LimitLoops {
         if (takes) await(&Progress::made, number + 1);
         for (std::size_t r = 0; takes && r < ranks_; ++r)
           if (const Piece piece = slice(grains, r, i - 2); r != me_ && piece.count > 0)
-            copy(out_.data() + piece.begin, made(r, number), piece.count);
+            take(out_.data() + piece.begin, made(r, number), piece.count);
         reach(&Progress::taken, number + 1);
       }
     }
@@ -229,8 +247,8 @@ class OwnLoops final : public LimitLoops {
         const auto place = static_cast<std::size_t>(holds_.input(me).index(row));
         const float* const from = in_.data() + place * row_floats + at;
         if (holds_.gets(me, row) && copies_own)
-          copy(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at, from, length,
-               way_ == Way::by_string ? way_ : Way::plain);
+          copy_own(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at, from,
+                   length);
         if (!is_for_others(row)) continue;
         await_room(&Progress::taken, first + i);
         put(given(me_, first + i, place), from, length);
@@ -242,7 +260,7 @@ class OwnLoops final : public LimitLoops {
         const std::size_t at = (i - 1) * length_, length = std::min(length_, row_floats - at);
         const auto giver = static_cast<std::size_t>(origin);
         await_one(giver, first + i);
-        copy(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at,
+        take(out_.data() + static_cast<std::size_t>(holds_.output(me).index(row)) * row_floats + at,
              given(giver, first + i - 1, static_cast<std::size_t>(holds_.input(origin).index(row))), length);
       }
       if (i >= 1) reach(&Progress::taken, first + i);

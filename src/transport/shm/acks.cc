@@ -1,0 +1,40 @@
+#include "transport/shm/acks.h"
+
+namespace tutti::internal::shm {
+namespace {
+
+constexpr std::size_t kAtOnceBytes = 4 << 10;  // the sender may be waiting for room in its ring
+constexpr std::size_t kLineBytes = 64;         // of a cache
+
+}  // namespace
+
+void Acks::consume_fragment(std::byte* data, std::size_t bytes, const Unread& lines) {
+  const bool keeps = kept_.should_keep(lines);
+  if (keeps) {
+    // Where a fragment begins with a cache line, nothing else is in its last one.
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kLineBytes == 0;
+    kept_.keep(consumed_, data, is_aligned ? (bytes + kLineBytes - 1) / kLineBytes * kLineBytes : bytes);
+    has_exchanged_ = true;
+  }
+  // A ring whose space is kept here and there has no room for a fragment between others that nobody needs.
+  consume(!keeps && (has_exchanged_ || bytes >= kAtOnceBytes));
+}
+
+std::byte* Acks::find_kept(std::size_t bytes) {
+  if (kept_.empty()) return nullptr;
+  std::byte* const data = kept_.find(bytes);
+  peer_waits_ |= data == nullptr;
+  return data;
+}
+
+bool Acks::tell_alone(std::atomic<std::uint32_t>& ack) {
+  if (consumed_ - given_back() > kLines / 2) kept_.give_up();
+  const std::uint32_t given_back = this->given_back();
+  if (given_back == told_ && given_back - told_alone_ < kMaxLag) return false;
+  ack.store(given_back, std::memory_order_release);
+  told_ = told_alone_ = given_back;
+  peer_waits_ &= given_back != consumed_;  // held space is still to be given back
+  return true;
+}
+
+}  // namespace tutti::internal::shm

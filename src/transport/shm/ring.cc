@@ -1,0 +1,64 @@
+#include "transport/shm/ring.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::internal::shm {
+
+bool Ring::find(std::size_t bytes, const Unread& lines, Space& room) {
+  for (; !spare_.empty(); spare_.pop()) {
+    room = spare_.front();
+    if (room.bytes() >= bytes) return true;
+  }
+  const auto length = static_cast<std::uint32_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (length > gap_end_ - head_ && !next_gap(length, lines)) return false;
+  room = {head_, head_ + length};
+  return true;
+}
+
+void Ring::take(const Space& room, std::uint32_t line) {
+  announced_[line % kLines] = {line, room};
+  if (!spare_.empty() && spare_.front().begin == room.begin) {
+    spare_.pop();
+  } else {
+    head_ = room.end;
+  }
+}
+
+void Ring::lend(std::uint32_t line) {
+  if (lent_.size() == kLines) return;  // a peer has no more lines
+  Announced& announced = announced_[line % kLines];
+  lent_.push(announced.line == line ? std::exchange(announced.space, {}) : Space{});
+}
+
+template <class Visit>
+void Ring::visit_taken(const Unread& lines, const Visit& visit) const {
+  for (const Announced& announced : announced_)
+    if (lines.has(announced.line)) visit(announced.space);
+  for (std::size_t i = 0; i < lent_.size(); ++i) visit(lent_[i]);
+  for (std::size_t i = 0; i < spare_.size(); ++i) visit(spare_[i]);
+}
+
+// Moves on to the next gap of at least `bytes`, once around.
+bool Ring::next_gap(std::uint32_t bytes, const Unread& lines) {
+  std::uint32_t at = head_;
+  for (bool is_around = false;;) {
+    if (at > bytes_ - bytes) {
+      if (std::exchange(is_around, true)) return false;
+      at = 0;
+    }
+    const std::uint32_t tried = at;
+    visit_taken(lines, [&](const Space& taken) {
+      if (taken.begin < at + bytes && at < taken.end) at = taken.end;
+    });
+    if (at == tried) break;
+  }
+  head_ = at;
+  gap_end_ = bytes_;
+  visit_taken(lines, [&](const Space& taken) {
+    if (taken.begin >= at && taken.bytes() > 0) gap_end_ = std::min(gap_end_, taken.begin);
+  });
+  return true;
+}
+
+}  // namespace tutti::internal::shm

@@ -1,0 +1,55 @@
+// Two ranks of shared memory, whose messages go through rings of a given length.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "transport/shm/lane.h"
+#include "transport/shm/transport.h"
+#include "transport/shm_pair.h"
+
+namespace tutti::internal {
+
+using Bytes = std::vector<std::byte>;
+inline constexpr std::size_t kShort = 4096;
+
+struct ReuseOfSpace : testing::TestWithParam<std::size_t> {
+  ShmPair pair{GetParam()};
+  std::size_t fragment = shm::fragment_bytes(GetParam());
+};
+
+inline Bytes message(std::size_t bytes, unsigned number) {
+  Bytes made(bytes);
+  std::mt19937 random(number);
+  for (std::byte& byte : made) byte = static_cast<std::byte>(random());
+  return made;
+}
+
+// Sends what has room at once, without an exception or a wait.
+inline void send(Channel& channel, const Bytes& bytes) {
+  const std::uint64_t before = channel.sent();
+  channel.send(kShmTag, bytes.data(), bytes.size());
+  channel.flush();
+  ASSERT_EQ(channel.sent(), before + 1) << "no room";
+}
+
+// Reads the next message, and says where it was.
+inline const std::byte* read(Channel& channel, const Bytes& expected) {
+  std::span<const std::byte> here;
+  if (!channel.view(kShmTag, expected.size(), here) || here.size() != expected.size()) {
+    ADD_FAILURE() << "a message is not here in one piece";
+    return nullptr;
+  }
+  EXPECT_EQ(std::memcmp(here.data(), expected.data(), expected.size()), 0) << "a wrong message";
+  const std::byte* const data = here.data();
+  channel.release(expected.size());
+  channel.flush();
+  return data;
+}
+
+}  // namespace tutti::internal

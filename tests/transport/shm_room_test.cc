@@ -1,0 +1,85 @@
+// Ranks write where they have read: what they keep for that, or have there, leaves the peer room.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "transport/shm_reuse.h"
+
+namespace tutti::internal {
+namespace {
+
+class ShmRoom : public ReuseOfSpace {};
+
+// What a rank has written to the peer's ring, and the peer does not read for long, does not hold the peer up.
+TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoom) {
+  const Bytes long_one = message(fragment, 1);
+  std::vector<Bytes> waiting;
+  for (unsigned i = 0; i < 300; ++i) {
+    send(*pair.to_second, long_one);
+    read(*pair.to_first, long_one);
+    if (i < shm::kLines) {
+      waiting.push_back(message(kShort, i));
+      send(*pair.to_first, waiting.back());
+    }
+  }
+  for (const Bytes& bytes : waiting) read(*pair.to_second, bytes);
+  for (unsigned i = 0; i < 300; ++i) {
+    send(*pair.to_second, long_one);
+    read(*pair.to_first, long_one);
+  }
+}
+
+// Nor do the places where they lie, however they cut the ring into pieces.
+TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    ShmPair fresh(GetParam());
+    std::vector<Bytes> waiting;
+    for (unsigned i = 0; i < 60; ++i) {
+      const Bytes long_one(random() % 2 == 0 ? fragment : shm::kInlineBytes + 1 + random() % (fragment - 2048));
+      ASSERT_NO_FATAL_FAILURE(send(*fresh.to_second, long_one)) << "seed " << seed << ", message " << i;
+      read(*fresh.to_first, long_one);
+      if (random() % 2 == 0 && waiting.size() < shm::kLines) {
+        waiting.push_back(message(waiting.size() % 8 == 7 ? fragment / 2 : kShort, i));
+        send(*fresh.to_first, waiting.back());
+      }
+    }
+    for (const Bytes& bytes : waiting) read(*fresh.to_second, bytes);
+  }
+}
+
+// A rank keeps what it has read for what it sends next, and need not send any more.
+TEST_P(ShmRoom, WhatIsKeptLeavesThePeerRoom) {
+  const Bytes long_one = message(fragment, 1), short_one = message(kShort, 2);
+  for (unsigned i = 0; i < 2 * shm::kLines; ++i) {
+    send(*pair.to_first, short_one);
+    read(*pair.to_second, short_one);
+  }
+  for (unsigned i = 0; i < 300; ++i) {
+    send(*pair.to_second, long_one);
+    read(*pair.to_first, long_one);
+  }
+}
+
+// A lent message comes back although the lines before it announced what is kept.
+TEST_P(ShmRoom, WhatIsKeptDoesNotKeepLentMemory) {
+  std::byte* const lent = ShmPair::symmetric(pair.first);
+  std::memset(lent, 7, ShmPair::kBytes);
+  const Bytes bytes = message(kShort, 1);
+  for (int i = 0; i < 3; ++i) {
+    send(*pair.to_second, bytes);
+    send(*pair.to_first, bytes);
+    read(*pair.to_first, bytes);
+    read(*pair.to_second, bytes);
+    pair.to_second->send(kShmTag, lent, ShmPair::kBytes);
+    pair.to_second->flush();
+    read(*pair.to_first, Bytes(ShmPair::kBytes, std::byte{7}));
+    EXPECT_EQ(pair.to_second->sent(), 2u * i + 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rings, ShmRoom, testing::Values(shm::kMinRingBytes, shm::kMaxRingBytes));
+
+}  // namespace
+}  // namespace tutti::internal
