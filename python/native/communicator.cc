@@ -140,13 +140,14 @@ int add_in_store(void* user, const char* key, int64_t delta, int64_t* sum) {
   return store.guarded([&] { *sum = store.store.attr("add")(py::str(key), delta).cast<int64_t>(); });
 }
 
-// `scalar` in the type that tutti_op_create_premul_sum() reads for `dtype`.
+// What tutti_op_create_premul_sum() reads.
 struct Scalar {
+  int dtype;
   alignas(8) unsigned char bytes[8] = {};
 };
 
 template <class T>
-Scalar scalar_of(double value) {
+Scalar scalar_of(int dtype, double value) {
   if constexpr (std::is_integral_v<T>) {
     constexpr double kEnd = 2.0 * (1ull << (std::numeric_limits<T>::digits - 1));  // one above the largest
     if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < kEnd) || value != std::trunc(value))
@@ -154,22 +155,23 @@ Scalar scalar_of(double value) {
                             std::string(py::str(py::float_(value))) + " is no integer that fits it");
   }
   const T typed = static_cast<T>(value);
-  Scalar scalar;
+  Scalar scalar{dtype};
   std::memcpy(scalar.bytes, &typed, sizeof typed);
   return scalar;
 }
 
+// The factor of elements of type `dtype`.
 Scalar scalar_for(int dtype, double value) {
   switch (dtype) {
-    case TUTTI_INT8: return scalar_of<std::int8_t>(value);
-    case TUTTI_UINT8: return scalar_of<std::uint8_t>(value);
-    case TUTTI_INT32: return scalar_of<std::int32_t>(value);
-    case TUTTI_UINT32: return scalar_of<std::uint32_t>(value);
-    case TUTTI_INT64: return scalar_of<std::int64_t>(value);
-    case TUTTI_UINT64: return scalar_of<std::uint64_t>(value);
-    case TUTTI_FLOAT64: return scalar_of<double>(value);
+    case TUTTI_INT8: return scalar_of<std::int8_t>(dtype, value);
+    case TUTTI_UINT8: return scalar_of<std::uint8_t>(dtype, value);
+    case TUTTI_INT32: return scalar_of<std::int32_t>(dtype, value);
+    case TUTTI_UINT32: return scalar_of<std::uint32_t>(dtype, value);
+    case TUTTI_INT64: return scalar_of<std::int64_t>(dtype, value);
+    case TUTTI_UINT64: return scalar_of<std::uint64_t>(dtype, value);
+    case TUTTI_FLOAT64: return scalar_of<double>(dtype, value);
     case TUTTI_BOOL: throw py::value_error("premul_sum is not defined for booleans");
-    default: return scalar_of<float>(value);
+    default: return scalar_of<float>(TUTTI_FLOAT32, value);  // of the shorter floats too
   }
 }
 
@@ -340,7 +342,7 @@ int Communicator::premul_sum(double scalar, int dtype) {
   const Scalar typed = scalar_for(dtype, scalar);
   tutti_op_t op = 0;
   call([&](tutti_comm_t comm) {
-    return tutti_op_create_premul_sum(&op, typed.bytes, dtype, TUTTI_SCALAR_HOST_IMMEDIATE, comm);
+    return tutti_op_create_premul_sum(&op, typed.bytes, typed.dtype, TUTTI_SCALAR_HOST_IMMEDIATE, comm);
   });
   return op;
 }

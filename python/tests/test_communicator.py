@@ -72,6 +72,8 @@ def types_and_buffers(rank: int, size: int) -> None:
         assert brain[0] == {1: 0x3F80, 2: 0x4000, 3: 0x4040, 4: 0x4080}[size]
         scaled = world.all_reduce(np.ones(3), op=world.premul_sum(0.5, tutti.DType.FLOAT64))
         assert np.array_equal(scaled, np.full(3, 0.5 * size))
+        scaled = world.all_reduce(np.ones(3, np.float16), op=world.premul_sum(0.5, tutti.DType.FLOAT16))
+        assert np.array_equal(scaled, np.full(3, 0.5 * size, np.float16))
         shared = world.allocate(4096)
         array = np.frombuffer(shared, np.float32)
         array[:] = rank

@@ -113,6 +113,11 @@ def reductions(rank, size):
     x = torch.full((3,), float(rank + 1))
     dist.all_reduce(x, op=dist._make_nccl_premul_sum(0.5))
     assert torch.equal(x, torch.full((3,), size * (size + 1) / 4))
+    for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
+        for factor in (0.5, 2.0):
+            x = torch.full((3,), float(rank % 2 + 1)).to(dtype)
+            dist.all_reduce(x, op=dist._make_nccl_premul_sum(factor))
+            assert same(x, torch.full((3,), factor * (size + size // 2)).to(dtype)), (dtype, factor)
     with pytest.raises(TypeError):
         dist.all_reduce(torch.zeros(3).to(torch.float8_e4m3fnuz))
     indices = torch.tensor([[rank, size]])

@@ -214,13 +214,13 @@ class Moving(Calls):
         rows = tensor.size(0) if tensor.dim() > 0 else tensor.numel()
         if not sizes:
             if rows % self._size != 0:
-                raise ValueError(f"all_to_all_single: the first dimension of {name}, {rows}, is no multiple of the "
-                                 f"{self._size} ranks; say the splits")
+                raise RuntimeError(f"all_to_all_single: the first dimension of {name}, {rows}, does not divide equally "
+                                   f"across group size {self._size}; say the splits")
             sizes = [rows // self._size] * self._size
         sizes = [index(size) for size in sizes]
         if len(sizes) != self._size or min(sizes) < 0 or sum(sizes) != rows:
-            raise ValueError(f"all_to_all_single: the {name} splits {sizes} must be {self._size} integers, none negative, "
-                             f"whose sum is {rows}, the first dimension")
+            raise RuntimeError(f"all_to_all_single: the {name} splits {sizes} must be {self._size} integers, none "
+                               f"negative, whose sum is {rows}, the first dimension")
         row = tensor.numel() // rows * many if rows else 0
         return [size * row for size in sizes]
 
