@@ -233,10 +233,10 @@ TUTTI_API tutti_result_t tutti_memory_free(tutti_memory_t memory);
 /// and every later call gives the same error.
 /// @{
 
-/// *op = a sum before which this rank multiplies its elements by *scalar, which is of type `dtype`: that of the elements;
-/// or TUTTI_FLOAT32, if they are 16-bit or 8-bit floats. tutti::premul_sum() in tutti/operator.h says how the product is
-/// rounded. All ranks must use such an operator in a call; their scalars may differ. For calls on `comm` only. Not
-/// collective. Does not block. `residence` must be TUTTI_SCALAR_HOST_IMMEDIATE, else the error is
+/// *op = a sum before which this rank multiplies its elements by *scalar, which is of type `dtype`: that of the
+/// elements; or TUTTI_FLOAT32, if they are 16-bit or 8-bit floats. tutti::premul_sum() in tutti/operator.h says how the
+/// product is rounded. All ranks must use such an operator in a call; their scalars may differ. For calls on `comm`
+/// only. Not collective. Does not block. `residence` must be TUTTI_SCALAR_HOST_IMMEDIATE, else the error is
 /// TUTTI_ERROR_UNSUPPORTED.
 TUTTI_API tutti_result_t tutti_op_create_premul_sum(tutti_op_t* op, const void* scalar, tutti_dtype_t dtype,
                                                     tutti_scalar_residence_t residence, tutti_comm_t comm);

@@ -62,9 +62,9 @@ constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnC
 // reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84. Between cores that share no cache 32 KiB 1.18 and 1.46, but there
 // copies are no slower than with ordinary buffers.
 constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
-// Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.32; of
-// 8 KiB by 4 crowded ranks 5.4 and 3.6.
-constexpr CopiesBelow kExchangesWholeCopies{6 * kKiB, 32 * kKiB};
+// Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.26, 8
+// KiB 0.45 and 0.33, 16 KiB 0.79 and 0.55; of 8 KiB by 4 crowded ranks 5.4 and 3.6.
+constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB};
 // all_reduce by two_shot, 4 crowded ranks, messages of 2 KiB: 5.2 and 5.7.
 constexpr CopiesBelow kExchangesSlicesCopies{};
 // all_gather, 4 crowded ranks, messages of 2 KiB: 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6 and 16; reduce_scatter
