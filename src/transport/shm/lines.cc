@@ -15,7 +15,7 @@ void Lines::refresh_acked() {
   read_ack(ack);
 }
 
-void Lines::consume(LineKind kind, std::span<const std::byte> fragment) {
+void Lines::consume_elsewhere(LineKind kind, std::span<const std::byte> fragment) {
   if (kind == LineKind::ring) {
     std::byte* const ring = lanes_.in().ring;
     acks_.consume_fragment(ring + (fragment.data() - ring), fragment.size(), unread_);

@@ -44,8 +44,9 @@ class Lines {
   // The first line that has not been consumed, nullptr while it has not come.
   const Line* arrived();
   // The first line, of this kind, has been consumed; and the fragment that it announced, if it is of such a kind.
-  void consume(LineKind kind, std::span<const std::byte> fragment);
-  void consume_inside() { acks_.consume(false); }
+  void consume(LineKind kind, std::span<const std::byte> fragment) {
+    kind == LineKind::inside ? acks_.consume(false) : consume_elsewhere(kind, fragment);
+  }
 
   // The end of this rank's use. The peer hears that what it has written to this rank's ring is not read any more.
   void close();
@@ -63,6 +64,7 @@ class Lines {
     if (ack - unread_.acked <= unread_.count()) unread_.acked = ack;
   }
   void note(const Line& line, std::uint32_t number);
+  void consume_elsewhere(LineKind kind, std::span<const std::byte> fragment);
   void write_owed();
 
   LanePair lanes_;

@@ -12,6 +12,30 @@ namespace {
 
 constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
 
+// Where its bytes lie, the peer is not believed: a wrong peer must not make this rank touch memory that is not the
+// channel's.
+std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, LineKind kind, std::size_t left) {
+  const LanePair& lanes = lines.lanes();
+  if (kind == LineKind::delivered) return {};
+  const std::uint64_t at = line.at, bytes = line.bytes;
+  if (bytes > left) lanes.throw_makes_no_sense("it announced more bytes than the message has");
+  if (kind == LineKind::reused) {
+    const Space space = lines.ring().lent();
+    if (bytes > space.bytes() || space.bytes() == 0)
+      lanes.throw_makes_no_sense("it announced bytes where this rank had not written any");
+    return {lanes.out().ring + space.begin, bytes};
+  }
+  if (kind == LineKind::ring) {
+    if (!lanes.in_ring_has(at, bytes)) lanes.throw_makes_no_sense("it announced bytes outside of its ring");
+    return {lanes.in().ring + at, bytes};
+  }
+  if (kind != LineKind::lent) lanes.throw_makes_no_sense("it announced bytes in a way that this version does not know");
+  lanes.throw_if_withdrawn();
+  const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
+  if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
+  return {data, bytes};
+}
+
 }  // namespace
 
 // For a line that somebody needs. A peer that has gone may have written it before: so there is a second look. The peer
@@ -31,33 +55,13 @@ inline void Receiver::check(const Line& line, const Tag& tag, std::size_t bytes)
   if (total_of(line) != bytes) throw LengthMismatch{lines_.lanes().peer(), bytes, total_of(line)};
 }
 
-// left: bytes of the message that have not come before this line. Where its bytes lie, the peer is not believed: a
-// wrong peer must not make this rank touch memory that is not the channel's.
+// left: bytes of the message that have not come before this line.
 inline std::span<const std::byte> Receiver::payload(const Line& line, LineKind kind, std::size_t left) const {
-  const LanePair& lanes = lines_.lanes();
-  if (kind == LineKind::inside) {
-    const std::size_t total = total_of(line);
-    if (total > std::min(left, kInlineBytes)) lanes.throw_makes_no_sense("it announced more bytes than a line has");
-    return {line.inside, total};
-  }
-  if (kind == LineKind::delivered) return {};
-  const std::uint64_t at = line.at, bytes = line.bytes;
-  if (bytes > left) lanes.throw_makes_no_sense("it announced more bytes than the message has");
-  if (kind == LineKind::reused) {
-    const Space space = lines_.ring().lent();
-    if (bytes > space.bytes() || space.bytes() == 0)
-      lanes.throw_makes_no_sense("it announced bytes where this rank had not written any");
-    return {lanes.out().ring + space.begin, bytes};
-  }
-  if (kind == LineKind::ring) {
-    if (!lanes.in_ring_has(at, bytes)) lanes.throw_makes_no_sense("it announced bytes outside of its ring");
-    return {lanes.in().ring + at, bytes};
-  }
-  if (kind != LineKind::lent) lanes.throw_makes_no_sense("it announced bytes in a way that this version does not know");
-  lanes.throw_if_withdrawn();
-  const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
-  if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
-  return {data, bytes};
+  if (kind != LineKind::inside) return payload_elsewhere(lines_, line, kind, left);
+  const std::size_t total = total_of(line);
+  if (total > std::min(left, kInlineBytes))
+    lines_.lanes().throw_makes_no_sense("it announced more bytes than a line has");
+  return {line.inside, total};
 }
 
 // Reads the next `bytes` of a message in the peer's private memory into `to`. left: how many are not read yet. False:

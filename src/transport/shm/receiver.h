@@ -26,7 +26,7 @@ class Receiver {
   void release(std::size_t bytes);
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes);
   void take_at_once() {
-    lines_.consume_inside();
+    lines_.consume(LineKind::inside, {});
     ++done_;
   }
   bool unclaimed(Tag& tag);
