@@ -77,6 +77,24 @@ TEST_P(ShmReuse, AMessageOutlivesTheChannelOfItsWriter) {
     EXPECT_TRUE(pair.first.transport.retired().empty()) << "reads: " << reads;
   }
 }
+// The peer's channel is gone, and more is written to it.
+TEST_P(ShmReuse, WhatNobodyCanReadAnyMoreIsNotKept) {
+  const auto twice = [&](Channel& to_second, Channel& to_first, const Bytes& bytes) {
+    send(to_second, bytes);
+    send(to_first, bytes);
+    read(to_first, bytes);
+    read(to_second, bytes);
+  };
+  auto to_second = pair.first.transport.channel(2, 0, 1);
+  auto to_first = pair.second->transport.channel(2, 1, 0);
+  const Bytes bytes = message(kShort, 1);
+  twice(*to_second, *to_first, bytes);
+  to_first.reset();
+  send(*to_second, bytes);
+  to_second.reset();
+  EXPECT_TRUE(pair.first.transport.retired().empty());
+}
+
 TEST_P(ShmReuse, AMessageOutlivesItsWriter) {
   const Bytes first = message(kShort, 1), last = message(kShort, 2);
   send(*pair.to_second, first);

@@ -62,6 +62,32 @@ TEST_P(ShmRoom, WhatIsKeptLeavesThePeerRoom) {
   }
 }
 
+// Nor does a result for which space is held: the message that it is made of may come in pieces.
+TEST_P(ShmRoom, AReservationLetsAMessageInPiecesThrough) {
+  for (std::size_t kept = kShort; kept <= fragment; kept += kShort) {
+    ShmPair fresh(GetParam());
+    const Bytes short_one = message(kShort, 1), kept_one = message(kept, 2), long_one(4 * fragment - kShort);
+    send(*fresh.to_first, short_one);
+    read(*fresh.to_second, short_one);
+    send(*fresh.to_second, kept_one);
+    read(*fresh.to_first, kept_one);
+    fresh.to_second->send(kShmTag, long_one.data(), long_one.size());
+    std::span<const std::byte> here;
+    ASSERT_TRUE(fresh.to_first->view(kShmTag, long_one.size(), here));
+    std::byte* const room = fresh.to_first->reserve(kShmTag, kept);
+    std::size_t done = 0;
+    for (int tries = 0; done < long_one.size() && tries < 100; ++tries) {
+      fresh.to_second->progress();
+      if (!fresh.to_first->view(kShmTag, long_one.size(), here)) continue;
+      done += here.size();
+      fresh.to_first->release(here.size());
+      fresh.to_first->flush();
+    }
+    ASSERT_EQ(done, long_one.size()) << kept << " bytes are held";
+    if (room != nullptr) fresh.to_first->commit(kShmTag);
+  }
+}
+
 // A lent message comes back although the lines before it announced what is kept.
 TEST_P(ShmRoom, WhatIsKeptDoesNotKeepLentMemory) {
   std::byte* const lent = ShmPair::symmetric(pair.first);

@@ -16,14 +16,15 @@ void Acks::consume_fragment(std::byte* data, std::size_t bytes, const Unread& li
     kept_.keep(consumed_, data, is_aligned ? (bytes + kLineBytes - 1) / kLineBytes * kLineBytes : bytes);
     has_exchanged_ = true;
   }
-  // A ring whose space is kept here and there has no room for a fragment between others that nobody needs.
+  // Where space is kept here and there, what nobody needs may be what there is no room without.
   consume(!keeps && (has_exchanged_ || bytes >= kAtOnceBytes));
 }
 
 std::byte* Acks::find_kept(std::size_t bytes) {
   if (kept_.empty()) return nullptr;
+  const std::uint32_t first = kept_.first_line();
   std::byte* const data = kept_.find(bytes);
-  peer_waits_ |= data == nullptr;
+  peer_waits_ |= data == nullptr || kept_.first_line() != first;
   return data;
 }
 
@@ -33,7 +34,7 @@ bool Acks::tell_alone(std::atomic<std::uint32_t>& ack) {
   if (given_back == told_ && given_back - told_alone_ < kMaxLag) return false;
   ack.store(given_back, std::memory_order_release);
   told_ = told_alone_ = given_back;
-  peer_waits_ &= given_back != consumed_;  // held space is still to be given back
+  peer_waits_ &= kept_.is_held();  // then there is more to tell, after it is taken
   return true;
 }
 

@@ -9,6 +9,8 @@ namespace tutti::internal::shm {
 template <class T>
 class Fifo {
  public:
+  explicit Fifo(std::size_t capacity = 8) : items_(capacity), mask_(capacity - 1) {}  // at first: a power of two
+
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
   T& front() { return items_[head_ & mask_]; }
@@ -29,8 +31,8 @@ class Fifo {
     items_.swap(larger);
     mask_ = items_.size() - 1;
   }
-  std::vector<T> items_ = std::vector<T>(8);
-  std::size_t mask_ = 7, head_ = 0, tail_ = 0;
+  std::vector<T> items_;
+  std::size_t mask_, head_ = 0, tail_ = 0;
 };
 
 }  // namespace tutti::internal::shm

@@ -37,6 +37,7 @@ class Kept {
   std::byte* find(std::size_t bytes);
   // It stays kept, since it is being written to, until it is taken.
   void hold() { is_held_ = true; }
+  bool is_held() const { return is_held_; }
   // Line number `line`, the next one, announces a fragment there. The number of the line whose space it was.
   std::uint32_t take(std::uint32_t line);
   // All that is not held.

@@ -28,12 +28,13 @@ void Lines::consume_elsewhere(LineKind kind, std::span<const std::byte> fragment
 void Lines::close() {
   if (!lanes_.is_connected()) return;
   refresh_acked();
-  if (!acks_.told_of(reused_)) lanes_.out().ack.store(noted_, std::memory_order_release);
+  if (!acks_.told_of(reused_)) lanes_.out().ack.store(reused_, std::memory_order_release);
 }
 
 bool Lines::are_read() {
   refresh_acked();
-  return acks_.kept().reusing(unread_) == 0 || lanes_.is_gone();
+  // A lane is in the directory until its owner's end of the channel is gone.
+  return acks_.kept().reusing(unread_) == 0 || lanes_.is_gone() || lanes_.theirs().find_lane(communicator_, rank_) == 0;
 }
 
 void Lines::write_owed() {

@@ -20,7 +20,11 @@ namespace tutti::internal::shm {
 class Lines {
  public:
   Lines(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
-      : lanes_(own, peers, ring_bytes, communicator, rank, peer), ring_(ring_bytes), acks_(ring_bytes) {}
+      : communicator_(communicator),
+        rank_(rank),
+        lanes_(own, peers, ring_bytes, communicator, rank, peer),
+        ring_(ring_bytes),
+        acks_(ring_bytes) {}
 
   LanePair& lanes() { return lanes_; }
   const LanePair& lanes() const { return lanes_; }
@@ -67,6 +71,8 @@ class Lines {
   void consume_elsewhere(LineKind kind, std::span<const std::byte> fragment);
   void write_owed();
 
+  const std::uint64_t communicator_;
+  const int rank_;
   LanePair lanes_;
   Unread unread_{kFirstLine, kFirstLine};
   std::uint32_t noted_ = kFirstLine;   // lines of the peer below this number have been looked at (note)

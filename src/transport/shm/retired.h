@@ -24,8 +24,11 @@ class Retired {
   Retired(const Retired&) = delete;
   Retired& operator=(const Retired&) = delete;
 
+  // Before a channel is made, so that add() needs no memory.
+  void expect_one() { lines_.reserve(lines_.size() + ++expected_); }
   // Of a channel that is gone.
-  void add(std::unique_ptr<Lines> lines) {
+  void add(std::unique_ptr<Lines> lines) noexcept {
+    --expected_;
     free_read();
     lines->close();
     if (!lines->are_read()) lines_.push_back(std::move(lines));
@@ -41,6 +44,7 @@ class Retired {
 
  private:
   Segment& own_;
+  std::size_t expected_ = 0;
   std::vector<std::unique_ptr<Lines>> lines_;
 };
 

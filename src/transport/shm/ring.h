@@ -22,7 +22,7 @@ class Ring {
 
   std::size_t bytes() const { return bytes_; }
 
-  // Room for `bytes` in one piece: what came back last, else the next free space in the order of the ring. `lines`: of
+  // Room for `bytes` in one piece: what has come back, else the next free space in the order of the ring. `lines`: of
   // this rank.
   bool find(std::size_t bytes, const Unread& lines, Space& room);
   // Line number `line`, the next one, announces the room that find() has given.
@@ -48,12 +48,12 @@ class Ring {
 
   bool next_gap(std::uint32_t bytes, const Unread& lines);
   template <class Visit>
-  void visit_taken(const Unread& lines, const Visit& visit) const;
+  void visit_taken(const Visit& visit) const;
 
   const std::uint32_t bytes_;
   std::uint32_t head_ = 0, gap_end_;           // [head_, gap_end_) is free
-  std::array<Announced, kLines> announced_{};  // by line; the spaces of those that the peer has consumed are free
-  Fifo<Space> lent_, spare_;
+  std::array<Announced, kLines> announced_{};  // by line; next_gap() empties those that the peer has consumed
+  Fifo<Space> lent_{kLines}, spare_;
 };
 
 }  // namespace tutti::internal::shm

@@ -21,6 +21,13 @@ bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data
   return true;
 }
 
+// Of a message in pieces the rest is acknowledged only after a reservation in kept space, and may not have room so
+// long.
+bool reads_pieces(Lines& lines) {
+  const Line* const line = lines.arrived();
+  return line != nullptr && kind_of(*line) != LineKind::inside && line->bytes < total_of(*line);
+}
+
 }  // namespace
 
 // --- messages that are lent ------------------------------------------------------------------------------------------
@@ -142,8 +149,11 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     if (copies_next_ || (!by_string && distance_.is_far())) return nullptr;
     if (!by_string) distance_.look(lines_.next().stamp, bytes);
   }
+  if (room_.kind == LineKind::reused) {
+    if (reads_pieces(lines_)) return nullptr;
+    lines_.acks().kept().hold();
+  }
   reserved_ = room_.kind;
-  if (reserved_ == LineKind::reused) lines_.acks().kept().hold();
   return room_.at;
 }
 

@@ -14,6 +14,7 @@ Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
 std::unique_ptr<internal::Channel> Transport::channel(std::uint64_t communicator, int rank, int peer) {
   if (!retired_.empty()) look_at_peers();  // one that has gone reads nothing
   retired_.free_read();
+  retired_.expect_one();
   return std::make_unique<Channel>(std::make_unique<Lines>(*own_, peers_, ring_bytes_, communicator, rank, peer),
                                    retired_);
 }

@@ -100,7 +100,7 @@ class OwnLoops final : public LimitLoops {
 
  private:
   float* given(std::size_t rank, std::uint64_t piece, std::size_t place) const {
-    return stage(rank, piece) + (slot(piece) * ranks_ + place) * length_;
+    return stage(rank, piece) + (slot(piece) * ranks_ + (way_ == Way::exchanging ? 0 : place)) * length_;
   }
   float* made(std::size_t rank, std::uint64_t piece) const {
     return stage(rank, piece) + kLongPieces * ranks_ * piece_ + slot(piece) * length_;
@@ -112,7 +112,14 @@ class OwnLoops final : public LimitLoops {
     return reinterpret_cast<float*>(base_ + whose * stage_bytes_);
   }
   std::size_t slot(std::uint64_t piece) const { return piece % (way_ == Way::exchanging ? 2 : slots_); }
-  bool exchanges() const { return ranks_ == 2 && slots_ >= 2 && !holds_.traits.has_root(); }
+  bool exchanges() const {
+    return ranks_ == 2 && (holds_.traits.combines() ? !holds_.traits.has_root() : gives(0) && gives(1));
+  }
+  bool gives(int rank) const {
+    for (int row = 0; row < holds_.rows(); ++row)
+      if (holds_.origin(row) == rank && holds_.gets(1 - rank, row)) return true;
+    return false;
+  }
   bool has_string_pieces() const { return string_copies_are_quick_ && length_ * sizeof(float) >= kStringBytes; }
 
   // Until all processes have reached `count`.
