@@ -108,6 +108,22 @@ TEST(ShmBounds, ALineThatPointsOutsideIsRefusedByView) {
   }
 }
 
+// What the peer may write to is as long as what this rank wrote there, and comes back once.
+TEST(ShmBounds, AFragmentInThisRanksRingIsRefusedWhereThereCanBeNone) {
+  for (const bool is_twice : {false, true}) {
+    WrongPeer pair;
+    const std::vector<std::byte> out(kBytes / 2);
+    pair.channel->send(kTag, out.data(), out.size());
+    EXPECT_EQ(pair.channel->sent(), 1u);
+    const std::uint64_t bytes = is_twice ? kBytes / 2 : kBytes;
+    pair.write(shm::kFirstLine, shm::LineKind::reused, kBytes, shm::kFirstLine, bytes);
+    if (is_twice) pair.write(shm::kFirstLine + 1, shm::LineKind::reused, kBytes, shm::kFirstLine, bytes);
+    std::vector<std::byte> in(kBytes);
+    pair.channel->receive(0, kTag, in.data(), in.size());
+    EXPECT_THROW(pair.channel->received(), ChannelClosed) << is_twice;
+  }
+}
+
 // The system knows that there is nothing, so the message is declined; and then what the peer shows is checked.
 TEST(ShmBounds, PrivateMemoryThatIsNotThereIsDeclined) {
   for (const std::uint64_t at : {std::uint64_t{4096}, ~std::uint64_t{0} - 63}) {

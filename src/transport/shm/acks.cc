@@ -16,7 +16,8 @@ void Acks::consume_fragment(std::byte* data, std::size_t bytes, const Unread& li
     kept_.keep(consumed_, data, is_aligned ? (bytes + kLineBytes - 1) / kLineBytes * kLineBytes : bytes);
     has_exchanged_ = true;
   }
-  // Where space is kept here and there, what nobody needs may be what there is no room without.
+  // Once space has been kept, what is free of the ring may lie in short pieces. So the peer hears of each fragment
+  // soon.
   consume(!keeps && (has_exchanged_ || bytes >= kAtOnceBytes));
 }
 

@@ -2,6 +2,7 @@
 // fragment whose space this rank keeps (Kept) is not acknowledged, nor are those after it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 

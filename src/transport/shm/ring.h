@@ -25,6 +25,8 @@ class Ring {
   // Room for `bytes` in one piece: what has come back, else the next free space in the order of the ring. `lines`: of
   // this rank.
   bool find(std::size_t bytes, const Unread& lines, Space& room);
+  // Whether the room that find() has given is such, which this rank has read.
+  bool has_spare() const { return !spare_.empty(); }
   // Line number `line`, the next one, announces the room that find() has given.
   void take(const Space& room, std::uint32_t line);
 

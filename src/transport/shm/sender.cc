@@ -21,8 +21,8 @@ bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data
   return true;
 }
 
-// Of a message in pieces the rest is acknowledged only after a reservation in kept space, and may not have room so
-// long.
+// Whether the message that this rank reads comes in pieces. Their acknowledgements would wait for a result that is made
+// in kept space, and the peer for room.
 bool reads_pieces(Lines& lines) {
   const Line* const line = lines.arrived();
   return line != nullptr && kind_of(*line) != LineKind::inside && line->bytes < total_of(*line);
@@ -141,7 +141,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
   if (past_cache || bytes > fragment_bytes(lines_.ring().bytes()) || !find_room(bytes)) return nullptr;
-  if (room_.kind == LineKind::ring) {
+  if (!room_.is_read) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
     // A message is looked at once: here, or when it is copied.
     const bool by_string = copies_by_string(bytes);

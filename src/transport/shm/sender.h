@@ -76,10 +76,11 @@ class Sender {
   bool ring_claimed_ = false;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
   std::size_t reserved_bytes_ = 0;
-  struct Room {  // for the next fragment: of the peer's ring, which this rank has read (reused); or of its own
+  struct Room {  // for the next fragment: in the peer's ring (reused), or in its own
     std::byte* at = nullptr;
     LineKind kind = LineKind::ring;
-    Space space;  // of its own
+    Space space;           // of its own
+    bool is_read = false;  // this rank has read what was there
   };
   Room room_;
 };

@@ -10,9 +10,8 @@ bool Sender::push_by_ring(Message& message) {
   while (message.done < message.bytes) {
     const std::size_t bytes = std::min(fragment_bytes(lines_.ring().bytes()), message.bytes - message.done);
     if (!lines_.has_room() || !find_room(bytes)) return false;
-    const bool is_reused = room_.kind == LineKind::reused;
-    if (!is_reused && !copies_by_string(bytes)) distance_.look(lines_.next().stamp, bytes);
-    copy_to_peer(room_.at, message.data + message.done, bytes, !is_reused && distance_.is_far());
+    if (!room_.is_read && !copies_by_string(bytes)) distance_.look(lines_.next().stamp, bytes);
+    copy_to_peer(room_.at, message.data + message.done, bytes, !room_.is_read && distance_.is_far());
     announce_fragment(message.tag, bytes, message.bytes);
     message.done += bytes;
   }
@@ -21,10 +20,8 @@ bool Sender::push_by_ring(Message& message) {
 }
 
 bool Sender::find_room(std::size_t bytes) {
-  room_.kind = LineKind::reused;
-  room_.at = lines_.acks().find_kept(bytes);
+  room_ = {lines_.acks().find_kept(bytes), LineKind::reused, {}, true};
   if (room_.at != nullptr) return true;
-  room_.kind = LineKind::ring;
   Ring& ring = lines_.ring();
   if (!ring.find(bytes, lines_.unread(), room_.space)) {
     lines_.refresh_acked();
@@ -35,6 +32,8 @@ bool Sender::find_room(std::size_t bytes) {
     ring_claimed_ = true;
   }
   room_.at = lines_.lanes().out().ring + room_.space.begin;
+  room_.kind = LineKind::ring;
+  room_.is_read = ring.has_spare();
   return true;
 }
 

@@ -1,8 +1,8 @@
 // The loops of a collective whose ranks have buffers of their own, which no other rank can reach: what others need is
 // copied into shared memory piece by piece, and copied or combined out of it. The pieces stay in the caches. Each round
 // is timed with plain stores into shared memory; with non-temporal ones, which are quicker between cores that share no
-// cache; with string copies; and, where two processes give pieces to each other, so that each writes where it has just
-// read. The quickest of the four counts.
+// cache; with string copies; and, where two processes give pieces to each other, so that each waits for no room, since
+// it writes where it has just read. The quickest of the four counts.
 #include <emmintrin.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -100,13 +100,14 @@ class OwnLoops final : public LimitLoops {
 
  private:
   float* given(std::size_t rank, std::uint64_t piece, std::size_t place) const {
-    return stage(rank, piece) + (slot(piece) * ranks_ + (way_ == Way::exchanging ? 0 : place)) * length_;
+    return stage(rank, piece) + (slot(piece) * ranks_ + place) * length_;
   }
   float* made(std::size_t rank, std::uint64_t piece) const {
     return stage(rank, piece) + kLongPieces * ranks_ * piece_ + slot(piece) * length_;
   }
-  // Where two processes exchange, piece p is written where the writer has read the other's piece p - 2: it has done so
-  // before it writes piece p.
+  // Where two processes exchange, piece p is written where the writer has read the other's piece p - 2, as it has done
+  // before it writes piece p. What goes to a place of its own has four pieces' room: the other has read piece p - 4
+  // before it gave its piece p - 2.
   float* stage(std::size_t rank, std::uint64_t piece) const {
     const std::size_t whose = way_ == Way::exchanging ? rank ^ (piece / 2 % 2) : rank;
     return reinterpret_cast<float*>(base_ + whose * stage_bytes_);
