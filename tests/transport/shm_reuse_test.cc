@@ -77,6 +77,7 @@ TEST_P(ShmReuse, AMessageOutlivesTheChannelOfItsWriter) {
     EXPECT_TRUE(pair.first.transport.retired().empty()) << "reads: " << reads;
   }
 }
+
 // The peer's channel is gone, and more is written to it.
 TEST_P(ShmReuse, WhatNobodyCanReadAnyMoreIsNotKept) {
   const auto twice = [&](Channel& to_second, Channel& to_first, const Bytes& bytes) {
@@ -119,7 +120,6 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
     std::uint64_t posted = 0;
   };
   Way ways[] = {{*pair.to_second, *pair.to_first, {}}, {*pair.to_first, *pair.to_second, {}}};
-  std::vector<Bytes> in;
   for (unsigned turn = 0; turn < 6000; ++turn) {
     Way& way = ways[random() % 2];
     if (random() % 2 == 0 && way.sent.size() - way.read < 40) {

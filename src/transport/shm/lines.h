@@ -76,7 +76,7 @@ class Lines {
   LanePair lanes_;
   Unread unread_{kFirstLine, kFirstLine};
   std::uint32_t noted_ = kFirstLine;   // lines of the peer below this number have been looked at (note)
-  std::uint32_t reused_ = kFirstLine;  // of those, the last one whose fragment lies in this rank's ring is below
+  std::uint32_t reused_ = kFirstLine;  // above the last of them whose fragment lies in this rank's ring
   Posts posts_;
   Ring ring_;
   Acks acks_;

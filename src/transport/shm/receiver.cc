@@ -149,7 +149,7 @@ bool Receiver::fill_some() {
       declined_ = false;
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);
-      // String copies are quicker here too, but where the sender alone writes, and is not far ahead.
+      // String copies are quicker here too if both ranks send. If only the peer sends, vectors are.
       if (!want.past_cache && lines_.acks().kept().may_keep())
         copy_to_peer(want.data + want.done, fragment.data(), fragment.size());
       else
