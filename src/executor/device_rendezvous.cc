@@ -1,7 +1,7 @@
 #include "executor/device_rendezvous.h"
 
 #include <algorithm>
-#include <optional>
+#include <atomic>
 
 #include "cuda/reduce.h"
 #include "schedule/builder.h"
@@ -20,8 +20,11 @@ struct DeviceRendezvous::Participation::Round {
   std::vector<bool> has_come;
   std::size_t come = 0, gone = 0;
   void put_on_device(const Participant& last);
-  State state = State::open;
-  std::optional<cuda::Event> done;
+  std::atomic<State> state = State::open;
+  // Once it is together, these are as they are.
+  std::shared_ptr<Met> met;
+  std::uint32_t number = 0;  // that met->done has when it is done
+  cuda::EventPool::Recorded done;
 };
 
 namespace {
@@ -127,14 +130,16 @@ std::unique_ptr<DeviceRendezvous::Participation> DeviceRendezvous::enter(std::ui
 void DeviceRendezvous::Participation::Round::put_on_device(const Participant& last) {
   state = State::off;
   const cuda::OnDevice here(last.device);
-  done.emplace(last.device);
+  met = last.met;
   try {
     OneDevice(participants).enqueue(last.stream);
   } catch (const Error&) {
-    done->record(last.stream);
+    done = met->events.record(last.stream);
     throw;
   }
-  done->record(last.stream);
+  done = met->events.record(last.stream);
+  number = ++met->last;
+  met->done.signal(number, last.stream);
   state = State::together;
 }
 
@@ -152,10 +157,7 @@ DeviceRendezvous::Participation::~Participation() {
   rendezvous_.leave(round_->key);
 }
 
-State DeviceRendezvous::Participation::state() const {
-  const std::lock_guard lock(rendezvous_.mutex_);
-  return round_->state;
-}
+State DeviceRendezvous::Participation::state() const { return round_->state; }
 
 int DeviceRendezvous::Participation::missing() const {
   const std::lock_guard lock(rendezvous_.mutex_);
@@ -163,15 +165,9 @@ int DeviceRendezvous::Participation::missing() const {
   return found == round_->has_come.end() ? -1 : static_cast<int>(found - round_->has_come.begin());
 }
 
-bool DeviceRendezvous::Participation::is_done() const {
-  const std::lock_guard lock(rendezvous_.mutex_);
-  return round_->done->is_done();
-}
+bool DeviceRendezvous::Participation::is_done() const { return round_->met->done.has(round_->number); }
 
-void DeviceRendezvous::Participation::hold(cuda::Stream stream) const {
-  const std::lock_guard lock(rendezvous_.mutex_);
-  round_->done->hold(stream);
-}
+void DeviceRendezvous::Participation::hold(cuda::Stream stream) const { round_->done->hold(stream); }
 
 bool DeviceRendezvous::Participation::withdraw() {
   const std::lock_guard lock(rendezvous_.mutex_);

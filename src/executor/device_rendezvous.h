@@ -14,11 +14,20 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/event_pool.h"
 #include "cuda/stream.h"
 #include "tutti/error.h"
 #include "types/call.h"
 
 namespace tutti::internal {
+
+// By which others know that a device has done what one rank has put on one stream.
+struct Met {
+  explicit Met(int device) : done(device), events(device) {}
+  cuda::Semaphore done;    // for hosts, which look at it without calling CUDA
+  cuda::EventPool events;  // for streams
+  std::uint32_t last = 0;  // the number in `done` of what was put there last
+};
 
 // One rank in one call. If device is -1, its buffers lie elsewhere, and only the tag counts.
 struct Participant {
@@ -28,6 +37,7 @@ struct Participant {
   std::byte* output = nullptr;
   std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Participation
   cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
+  std::shared_ptr<Met> met;       // of that stream
 };
 
 // More ranks than one kernel has targets meet by messages.
@@ -50,7 +60,7 @@ class DeviceRendezvous {
     Participation(const Participation&) = delete;
     Participation& operator=(const Participation&) = delete;
 
-    State state() const;
+    State state() const;                   // takes no lock, nor do is_done() and hold()
     int missing() const;                   // the lowest rank that has not come; -1
     bool is_done() const;                  // together: whether the device is
     void hold(cuda::Stream stream) const;  // together: what comes on it waits until the device is

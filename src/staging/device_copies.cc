@@ -23,7 +23,7 @@ void DeviceCopies::take_numbers() {
   has_numbers_ = true;
 }
 
-void DeviceCopies::begin(const std::map<int, cuda::Event>& ready) {
+void DeviceCopies::begin(const Ready& ready) {
   const auto hold = [&](const cuda::Event& event, cuda::Stream already) {
     if (from_ != already) {
       const cuda::OnDevice here(in_.device);
@@ -34,7 +34,7 @@ void DeviceCopies::begin(const std::map<int, cuda::Event>& ready) {
       event.hold(to_);
     }
   };
-  for (const auto& [device, event] : ready) hold(event, nullptr);
+  for (const auto& [device, event] : ready) hold(*event, nullptr);
   // The slots, and the semaphores, of the call before.
   if (const Staging::Streams* const last = std::exchange(staging_.last_out, &out_)) hold(last->over, last->out.get());
 }

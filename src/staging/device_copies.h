@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 
 #include "cuda/stream.h"
 #include "executor/plan.h"
 #include "staging/staging.h"
 
 namespace tutti::internal {
+
+using Ready = std::map<int, cuda::EventPool::Recorded>;  // by device
 
 // One side of a call, its input or its output.
 struct Side {
@@ -37,7 +40,7 @@ class DeviceCopies {
   bool has_numbers() const { return has_numbers_; }
   // Then, before the first part: the streams wait for `ready`, by device, and for the call before. Throws
   // Error{system}, as do the next two, which are called for each part in ascending order.
-  void begin(const std::map<int, cuda::Event>& ready);
+  void begin(const Ready& ready);
   void enqueue_fetch();     // of the next part
   void enqueue_delivery();  // likewise
   std::size_t enqueued_fetches() const { return fetches_; }
@@ -54,6 +57,7 @@ class DeviceCopies {
 
   std::array<const Staging::Streams*, 2> streams() const { return {&in_, &out_}; }
   cuda::Stream to() const { return to_; }
+  const std::shared_ptr<Met>& met() const { return out_.met; }
 
  private:
   std::uint32_t number(std::size_t part) const { return before_ + static_cast<std::uint32_t>(part) + 1; }

@@ -31,12 +31,12 @@ StagedCall::StagedCall(Staging& staging, const Plan& plan, const Side& input, co
       copies_(staging, plan, input, output, stream == nullptr ? -1 : cuda::device_of(stream)) {
   if (stream_ != nullptr) {
     const int device = cuda::device_of(stream_);
-    ready_.try_emplace(device, device).first->second.record(stream_);
+    ready_.emplace(device, staging.events_of(device).record(stream_));
   }
   // What the default stream of another device was given counts too; without a stream, so does that of this device.
   for (const Side* side : {&input_, &output_})
     if (side->staged && !ready_.contains(side->device))
-      ready_.try_emplace(side->device, side->device).first->second.record(cuda::legacy_stream());
+      ready_.emplace(side->device, staging.events_of(side->device).record(cuda::legacy_stream()));
 }
 
 void StagedCall::go_ahead() {
@@ -108,8 +108,9 @@ Participant StagedCall::participant(const Tag& tag) const {
   participant.device = input_.device;
   participant.input = input_.data;
   participant.output = output_.data;
-  for (const auto& [device, event] : ready_) participant.ready.push_back(&event);
+  for (const auto& [device, event] : ready_) participant.ready.push_back(event.get());
   participant.stream = copies_.to();
+  participant.met = copies_.met();
   return participant;
 }
 

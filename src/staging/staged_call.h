@@ -63,8 +63,8 @@ class StagedCall {
   const Plan& plan_;
   const Side input_, output_;
   const cuda::Stream stream_;
-  std::map<int, cuda::Event> ready_;  // by device: what must be done before the call touches that device's memory
-  DeviceCopies copies_;               // of the thread that enqueues, as long as it does
+  Ready ready_;          // what must be done before the call touches a device's memory
+  DeviceCopies copies_;  // of the thread that enqueues, as long as it does
   bool is_ahead_ = false;
   std::atomic<bool> enqueueing_{false};
 };

@@ -19,7 +19,14 @@ std::array<cuda::Event, Staging::kSlots> events(int device) {
 Staging::Slot::Slot(std::shared_ptr<SymmetricMemory> from, int device)
     : memory(std::move(from)), pinned(device, memory->data(), memory->bytes()) {}
 
-Staging::Streams::Streams(int on) : device(on), in(on), out(on), fetched(events(on)), delivered(events(on)), over(on) {}
+Staging::Streams::Streams(int on)
+    : device(on),
+      in(on),
+      out(on),
+      fetched(events(on)),
+      delivered(events(on)),
+      over(on),
+      met(std::make_shared<Met>(on)) {}
 Staging::Streams::~Streams() {
   in.finish();
   out.finish();

@@ -18,8 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/event_pool.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
+#include "executor/device_rendezvous.h"
 #include "executor/plan.h"
 #include "executor/symmetric_memory.h"
 
@@ -46,6 +48,7 @@ class Staging {
     cuda::OwnStream in, out;                             // from the device, to it
     std::array<cuda::Event, kSlots> fetched, delivered;  // by slot
     cuda::Event over;                                    // of the last call that used `out`
+    const std::shared_ptr<Met> met;                      // for who meets the others on the device
   };
 
   // Whether every slot has room for a call of this plan. If not: memory of wanted(plan) is to be given to add_slots(),
@@ -64,6 +67,8 @@ class Staging {
     return all.slots[all.slots.size() - slots_of(plan) + part % slots_of(plan)].memory->data();
   }
   Streams& streams_of(int device);
+  // For what must be done before a call; likewise of any device.
+  cuda::EventPool& events_of(int device) { return events_.try_emplace(device, device).first->second; }
 
   // Parts are numbered as they come, over all calls: reserves the next numbers, and returns the last one before them.
   std::uint32_t number_parts(std::size_t parts) {
@@ -83,6 +88,7 @@ class Staging {
   const Room& room(const Plan& plan) const { return plan.parts == 1 ? whole_ : parts_; }
   Room whole_, parts_;  // for calls of one part, and of several
   std::map<int, Streams> streams_;
+  std::map<int, cuda::EventPool> events_;
   std::uint32_t last_ = 0;
 };
 

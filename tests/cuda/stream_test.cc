@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cuda/event_pool.h"
 #include "cuda/on_gpu.h"
 #include "tutti/error.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using cuda::DeviceMemory;
 using cuda::Event;
+using cuda::EventPool;
 using cuda::OnDevice;
 using cuda::OwnStream;
 using cuda::Semaphore;
@@ -68,6 +70,29 @@ TEST_F(CudaStream, AnEventIsDoneWhenItsStreamIs) {
   gate.signal(1);
   finish(stream.get());
   EXPECT_TRUE(event.is_done());
+}
+
+TEST_F(CudaStream, EventsOfAPoolComeBackAndSayWhatWasRecordedLast) {
+  OwnStream stream(device_), other(device_);
+  Semaphore gate(device_);
+  EventPool pool(device_);
+  gate.hold(stream.get(), 1);
+  const Event* held = nullptr;
+  {
+    const auto first = pool.record(stream.get()), second = pool.record(other.get());
+    EXPECT_NE(first.get(), second.get());
+    ASSERT_TRUE(gets_idle(other.get()));
+    EXPECT_FALSE(first->is_done());
+    EXPECT_TRUE(second->is_done());
+    held = first.get();
+  }  // the first comes back last, while its stream is held
+  const auto again = pool.record(other.get());
+  EXPECT_EQ(again.get(), held);
+  ASSERT_TRUE(gets_idle(other.get()));
+  EXPECT_TRUE(again->is_done());
+  EXPECT_FALSE(is_idle(stream.get()));
+  gate.signal(1);
+  finish(stream.get());
 }
 
 TEST_F(CudaStream, WhatComesAfterAnEventWaitsForWhatWasRecordedThen) {

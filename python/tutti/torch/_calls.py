@@ -23,6 +23,8 @@ from tutti.torch._work import FromAnybody, OnStream, Work
 # over by then.
 _PATIENCE = 10e-6
 _NO_TIME = timedelta(0)
+# The default stream is 0 to PyTorch. To the library that is no stream; this is CUDA's other name of it.
+_LEGACY_STREAM = 1  # cudaStreamLegacy
 Starts = list[_native.Work]
 
 
@@ -107,7 +109,7 @@ class Calls(dist.ProcessGroup):
         if opts is None or opts.asyncOp:  # beside what the caller goes on to compute
             stream = self._streams.get(device) or self._streams.setdefault(device, torch.cuda.Stream(device))
             stream.wait_stream(current)
-        natives = start(stream.cuda_stream)
+        natives = start(stream.cuda_stream or _LEGACY_STREAM)
         for tensor in tensors:
             if tensor.is_cuda:
                 tensor.record_stream(stream)
