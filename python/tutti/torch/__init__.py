@@ -6,6 +6,11 @@ weights do not depend on the number of ranks; `shared_buckets()` is quicker with
 memory with the ranks of its host. The guide "PyTorch" says the rest.
 """
 
+import torch
+
+if torch.__version__ < (2, 15):
+    raise ImportError(f"tutti.torch needs PyTorch 2.15 or a later one, and this is {torch.__version__}")
+
 from tutti.torch._adopt import adopt
 from tutti.torch._group import Group
 from tutti.torch._leaves import leaves

@@ -26,6 +26,7 @@ _NO_TIME = timedelta(0)
 # The default stream is 0 to PyTorch. To the library that is no stream; this is CUDA's other name of it.
 _LEGACY_STREAM = 1  # cudaStreamLegacy
 Starts = list[_native.Work]
+Way = tuple[Any, ...]
 
 
 class Calls(dist.ProcessGroup):
@@ -42,7 +43,7 @@ class Calls(dist.ProcessGroup):
         self._size = native.size
         self._parts: list[_native.Communicator] = []
         self._calls = 0  # collective ones
-        self._streams: dict[torch.device, torch.cuda.Stream] = {}
+        self._streams: dict[tuple[torch.device, Way], torch.cuda.Stream] = {}
 
     @property
     def native(self) -> _native.Communicator:
@@ -69,11 +70,13 @@ class Calls(dist.ProcessGroup):
         return part
 
     def _launch(self, opts: Any, tensors: Sequence[torch.Tensor], start: Callable[[int], Starts],
-                result: list[torch.Tensor], finish: Callable[[], None] | None = None, source: int = -1) -> dist.Work:
-        """Starts what start(stream) starts, and makes a work of it. `tensors`: what it reads and writes."""
+                result: list[torch.Tensor], finish: Callable[[], None] | None = None, source: int = -1,
+                way: Way = ()) -> dist.Work:
+        """Starts what start(stream) starts, and makes a work of it. `tensors`: what it reads and writes. On a GPU, what
+        goes another way does not wait for it."""
         for tensor in tensors:
             if tensor.is_cuda:
-                return self._launch_on_stream(opts, tensors, start, result, finish, source)
+                return self._launch_on_stream(opts, tensors, start, result, finish, source, way)
         natives = self._started(opts, start(0))
         return self._registered(Work(natives, result, self._callbacks_thread, self._numbered(opts), finish, source))
 
@@ -102,12 +105,14 @@ class Calls(dist.ProcessGroup):
         return natives
 
     def _launch_on_stream(self, opts: Any, tensors: Sequence[torch.Tensor], start: Callable[[int], Starts],
-                          result: list[torch.Tensor], finish: Callable[[], None] | None, source: int) -> dist.Work:
+                          result: list[torch.Tensor], finish: Callable[[], None] | None, source: int,
+                          way: Way) -> dist.Work:
         device = next(tensor.device for tensor in tensors if tensor.is_cuda)
         current = torch.cuda.current_stream(device)
         stream = current
         if opts is None or opts.asyncOp:  # beside what the caller goes on to compute
-            stream = self._streams.get(device) or self._streams.setdefault(device, torch.cuda.Stream(device))
+            key = (device, way)
+            stream = self._streams.get(key) or self._streams.setdefault(key, torch.cuda.Stream(device))
             stream.wait_stream(current)
         natives = start(stream.cuda_stream or _LEGACY_STREAM)
         for tensor in tensors:

@@ -34,7 +34,7 @@ class Messages(Calls):
         return self._launch(
             None, [source], lambda stream: [
                 lane.start_send(source.data_ptr(), source.numel() * many, kind, dstRank, tag, stream, source)
-            ], tensors)
+            ], tensors, way=("to", dstRank, tag % _TAGS))
 
     def recv(self, tensors: list[torch.Tensor], srcRank: int, tag: int = 0) -> dist.Work:
         tensor = tensors[0]
@@ -44,7 +44,7 @@ class Messages(Calls):
         return self._launch(
             None, [target], lambda stream: [
                 lane.start_receive(target.data_ptr(), target.numel() * many, kind, srcRank, tag, stream, target)
-            ], tensors, copied([(tensor, target)]), srcRank)
+            ], tensors, copied([(tensor, target)]), srcRank, ("from", srcRank, tag % _TAGS))
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> dist.Work:
         lane = self._lane(tag)

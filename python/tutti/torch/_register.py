@@ -61,8 +61,7 @@ class _TorchStore:
 
 
 def _make(options: dist.distributed_c10d._DistributedBackendOptions, backend_options: object) -> Group:
-    group = getattr(options, "process_group", None)  # PyTorch before 2.13 does not say
-    others = {device.type for device in group._device_types} if group else set()
+    others = {device.type for device in options.process_group._device_types} if options.process_group else set()
     if others:
         raise ValueError(
             f"the backend tutti serves all devices of a group, and this group has another backend for {sorted(others)}; "
