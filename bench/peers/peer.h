@@ -76,11 +76,17 @@ inline void measure(const Library& library, int argc, char** argv, const Make& m
       }
       return us / static_cast<double>(calls);
     };
-    const std::size_t most = calls_to_time(static_cast<double>(bytes) * library.size, library.size);
+    // No longer than a tenth of a second, by what a trial takes in the slowest rank; or about as long as PEER_ROUND_MS.
+    const char* const asked = std::getenv("PEER_ROUND_MS");
+    const double round_us = asked != nullptr ? 1e3 * std::atof(asked) : 1e5;
+    const std::size_t most =
+        asked != nullptr ? 100'000'000 : calls_to_time(static_cast<double>(bytes) * library.size, library.size);
     round(3);
-    // No longer than a tenth of a second, by what a trial takes in the slowest rank.
-    double fitting = library.largest(round(3));
-    const std::size_t calls = std::clamp<std::size_t>(static_cast<std::size_t>(1e5 / fitting), 3, most);
+    std::size_t trial = 3;
+    double took = library.largest(round(trial));
+    while (asked != nullptr && took * static_cast<double>(trial) < round_us / 10 && trial < most)
+      took = library.largest(round(trial *= 8));
+    const std::size_t calls = std::clamp<std::size_t>(static_cast<std::size_t>(round_us / took), 3, most);
     round(calls);  // warms caches and page tables
     const double us = library.largest(round(calls));
     if (library.rank == 0) std::printf("%zu %.4f\n", bytes, us), std::fflush(stdout);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -93,6 +94,18 @@ TEST(BenchCommand, MeasuresASweepWithItsLimit) {
     EXPECT_GT(row["limit_us"], 0.0);
   }
   EXPECT_EQ(rows, 2);
+}
+
+// A warm-up and a round, of the row and of its limit.
+TEST(BenchCommand, ARoundTakesAboutAsLongAsIsAsked) {
+  testing::internal::CaptureStdout();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(status_of({"all_reduce", "-n", "2", "--transport", "inproc", "--sizes", "64", "--rounds", "1", "--round-ms",
+                       "100"}),
+            0);
+  const auto took = std::chrono::steady_clock::now() - start;
+  testing::internal::GetCapturedStdout();
+  EXPECT_GE(took, std::chrono::milliseconds(150));
 }
 
 TEST(BenchTable, BandwidthsAreThoseOfNcclTests) {

@@ -80,8 +80,8 @@ std::unique_ptr<Limit> start_limit(const BenchOptions& options, int ranks, const
   const std::size_t bytes = std::ranges::max(counts) * size_of(options.dtype) * parts_of(options.collective, ranks);
   auto loops = loops_for(options, ranks, bytes);
   if (loops == nullptr) return nullptr;
-  return std::make_unique<Limit>(std::move(loops), places, options.rounds,
-                                 static_cast<std::size_t>(options.iterations));
+  return std::make_unique<Limit>(std::move(loops), places, options.rounds, static_cast<std::size_t>(options.iterations),
+                                 options.round_ms * 1e3);
 }
 
 int run_as_threads(const BenchOptions& options) {

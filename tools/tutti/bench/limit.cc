@@ -50,8 +50,9 @@ std::size_t calls_to_time(double bytes, int ranks) {
   return bytes < 64e3 ? 4000 / fewer : bytes < 4e6 ? 1000 / fewer : 60;
 }
 
-Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls)
-    : loops_(std::move(loops)), places_(std::move(places)), rounds_(rounds), calls_(calls) {
+Limit::Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls,
+             double round_us)
+    : loops_(std::move(loops)), places_(std::move(places)), rounds_(rounds), calls_(calls), round_us_(round_us) {
   if (pipe(answers_) != 0) fail("the system refuses another pipe");
   const pid_t parent = getpid();
   for (int me = 0; me < loops_->processes(); ++me) {
@@ -83,14 +84,24 @@ Limit::~Limit() {
 
 std::optional<double> Limit::measure_us(std::size_t bytes) {
   if (!loops_->measures(bytes)) return std::nullopt;
-  std::size_t calls = calls_;
-  if (calls == 0) {
+  return ask({.bytes = bytes, .calls = calls_ > 0 ? calls_ : calls_a_round(bytes), .rounds = rounds_});
+}
+
+std::size_t Limit::calls_a_round(std::size_t bytes) {
+  constexpr double kLeastUs = 0.001;  // of a call
+  std::size_t calls = kFewestCalls;
+  double us = ask({.bytes = bytes, .calls = calls, .rounds = 1});
+  if (round_us_ <= 0) {
     // A machine that is busy with other things makes spinning processes slow: fewer calls then have to do.
-    const double us = ask({.bytes = bytes, .calls = kFewestCalls, .rounds = 1});
-    const auto fitting = static_cast<std::size_t>(kRoundUs / std::max(us, 0.001));
-    calls = std::min(loops_->calls_for(bytes), std::max(fitting, kFewestCalls));
+    const auto fitting = static_cast<std::size_t>(kRoundUs / std::max(us, kLeastUs));
+    return std::min(loops_->calls_for(bytes), std::max(fitting, kFewestCalls));
   }
-  return ask({.bytes = bytes, .calls = calls, .rounds = rounds_});
+  const double least = round_us_ / 10;
+  while (std::max(us, kLeastUs) * static_cast<double>(calls) < least) {
+    calls *= 8;
+    us = ask({.bytes = bytes, .calls = calls, .rounds = 1});
+  }
+  return std::max(static_cast<std::size_t>(round_us_ / us), kFewestCalls);
 }
 
 double Limit::ask(const Task& task) {

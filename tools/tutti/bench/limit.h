@@ -53,8 +53,9 @@ std::unique_ptr<LimitLoops> tcp_loops(Collective collective, std::size_t max_byt
 class Limit {
  public:
   // Forks: call it before the first thread starts. calls: of a round; 0: as many as the loops propose, or
-  // fewer where these would take long. Throws Error{system}.
-  Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls = 0);
+  // fewer where these would take long; with round_us, as many as take so long. Throws Error{system}.
+  Limit(std::unique_ptr<LimitLoops> loops, std::vector<topology::Processors> places, int rounds, std::size_t calls = 0,
+        double round_us = 0);
   ~Limit();
   Limit(const Limit&) = delete;
   Limit& operator=(const Limit&) = delete;
@@ -68,6 +69,7 @@ class Limit {
     std::size_t bytes, calls;
     int rounds;
   };
+  std::size_t calls_a_round(std::size_t bytes);
   double ask(const Task& task);
   void serve(int me, int orders) const;
 
@@ -75,6 +77,7 @@ class Limit {
   std::vector<topology::Processors> places_;
   int rounds_;
   std::size_t calls_;
+  double round_us_;
   int answers_[2] = {-1, -1};  // pipe from process 0
   std::vector<int> orders_;    // to each process; closing them ends it
   std::vector<pid_t> children_;

@@ -1,6 +1,7 @@
 #include "bench/measure.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -15,6 +16,7 @@ namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 100e3;  // a round of a size takes about as long, or less
+constexpr std::size_t kTrial = 3, kMostCalls = 100'000'000;
 
 }  // namespace
 
@@ -137,14 +139,24 @@ std::size_t Bench::calls_a_round() {
   const double work =
       static_cast<double>(count_ * size_of(options_.dtype) * parts_of(options_.collective, world_.size())) *
       world_.size();
-  const std::size_t most = calls_to_time(work, world_.size());
-  constexpr std::size_t kTrial = 3;
-  const double start = now_us();
-  time_round(kTrial);
-  world_.barrier();  // the root of a broadcast is done long before the others
-  const double fitting = kRoundUs * kTrial / (now_us() - start);
-  std::uint64_t calls = std::clamp(static_cast<std::size_t>(fitting), kTrial, std::max(most, kTrial));
-  world_.broadcast(std::span(&calls, 1), 0);  // the ranks' clocks differ
+  const std::size_t most = options_.round_ms > 0 ? kMostCalls : calls_to_time(work, world_.size());
+  const double round_us = options_.round_ms > 0 ? options_.round_ms * 1e3 : kRoundUs;
+  const double trial_us = options_.round_ms > 0 ? round_us / 10 : 0;
+  std::uint64_t calls = kTrial;
+  for (bool is_trial = true; is_trial;) {
+    const double start = now_us();
+    time_round(calls);
+    world_.barrier();  // the root of a broadcast is done long before the others
+    const double us = now_us() - start;
+    std::array<std::uint64_t, 2> next{calls * 8, 1};
+    if (us >= trial_us || calls >= kMostCalls)
+      next = {std::clamp(static_cast<std::size_t>(round_us * static_cast<double>(calls) / us), kTrial,
+                         std::max(most, kTrial)),
+              0};
+    world_.broadcast(std::span<std::uint64_t>(next), 0);  // the ranks' clocks differ
+    calls = next[0];
+    is_trial = next[1] != 0;
+  }
   return calls;
 }
 

@@ -78,6 +78,10 @@ void describe_sizes(CLI::App& parser, BenchOptions& options) {
       .add_option("--iterations", options.iterations,
                   "calls a round, of the limit's loops too; 0: a number that suits the size")
       ->check(CLI::Range(0, 1'000'000'000));
+  parser
+      .add_option("--round-ms", options.round_ms,
+                  "milliseconds that a round takes about, of the limit's loops too; 0: a tenth of a second at most")
+      ->check(CLI::Range(0, 60'000));
   parser.add_option("--rounds", options.rounds, "rounds; the median is shown")->check(CLI::Range(1, 100'000));
 }
 

@@ -33,6 +33,7 @@ struct BenchOptions {
   std::uint64_t factor = 8;
   std::vector<std::uint64_t> sizes;  // bytes; if not empty, instead of the three above
   int iterations = 0;                // calls a round; 0: by the size, as many as fit a tenth of a second
+  int round_ms = 0;                  // a round takes about as long; 0: no longer than a tenth of a second
   int rounds = 5;
 
   HostBuffers buffers = HostBuffers::own;
