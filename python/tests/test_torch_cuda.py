@@ -168,6 +168,36 @@ def test_calls_are_in_the_order_of_streams():
     run(2, follows_the_streams)
 
 
+def messages_both_ways(rank, size):
+    """Longer than any transport takes before the other rank receives."""
+    device = joined(rank)
+    other = 1 - rank
+    for count in (100003, 16 << 20):
+        x = torch.full((count,), rank + 1.0, device=device)
+        y = torch.zeros_like(x)
+        request = dist.isend(x, other)
+        dist.recv(y, other)
+        request.wait()
+        assert (y == other + 1).all()
+        y.zero_()
+        for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]):
+            request.wait()
+        assert (y == other + 1).all()
+        first, second = torch.zeros_like(x), torch.zeros_like(x)
+        requests = [dist.isend(x, other, tag=1), dist.isend(x * 2, other, tag=2)]
+        dist.recv(second, other, tag=2)  # in the other order
+        dist.recv(first, other, tag=1)
+        for request in requests:
+            request.wait()
+        assert (first == other + 1).all() and (second == 2 * (other + 1)).all()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_messages_go_both_ways_at_once(transport):
+    run(2, messages_both_ways, TUTTI_TRANSPORT=transport)
+
+
 def trained(rank, size, cap, hook):
     import tutti.torch
 

@@ -4,21 +4,21 @@
 
 namespace tutti::internal::cuda {
 
-EventPool::Recorded EventPool::take() {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty()) {
-    free_.reserve(made_ + 1);  // so that all can come back
-    Recorded made(new Event(device_), Back{this});
-    ++made_;
-    return made;
+EventPool::Taken EventPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Taken taken(free_.back().release(), Back{this});
+      free_.pop_back();
+      return taken;
+    }
+    free_.reserve(++made_);  // so that all can come back
   }
-  Recorded taken(free_.back().release(), Back{this});
-  free_.pop_back();
-  return taken;
+  return {new Event(device_), Back{this}};
 }
 
-EventPool::Recorded EventPool::record(Stream stream) {
-  Recorded event = take();
+EventPool::Taken EventPool::record(Stream stream) {
+  Taken event = take();
   event->record(stream);
   return event;
 }

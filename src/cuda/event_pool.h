@@ -1,5 +1,4 @@
-// Events of one device that are used again: threads that make them hold each other up for longer than those that record
-// them.
+// Events of one device that are used again. To make one delays other threads for longer than to record one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 
 namespace tutti::internal::cuda {
 
-// Thread-safe. Outlives what was recorded.
+// Thread-safe. Outlives what was taken. No lock is held while an event is made.
 class EventPool {
  public:
   explicit EventPool(int device) : device_(device) {}
@@ -22,13 +21,13 @@ class EventPool {
     EventPool* pool;
     void operator()(Event* event) const noexcept;
   };
-  using Recorded = std::unique_ptr<Event, Back>;  // goes back to the pool
-  // What is on `stream` now; the stream is of the pool's device. Throws as Event does.
-  Recorded record(Stream stream);
+  using Taken = std::unique_ptr<Event, Back>;  // goes back to the pool
+  // One that says what it was last recorded for. Throws as Event does.
+  Taken take();
+  // One that is recorded: what is on `stream` now; the stream is of the pool's device.
+  Taken record(Stream stream);
 
  private:
-  Recorded take();
-
   const int device_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Event>> free_;

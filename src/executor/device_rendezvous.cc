@@ -21,10 +21,10 @@ struct DeviceRendezvous::Participation::Round {
   std::size_t come = 0, gone = 0;
   void put_on_device(const Participant& last);
   std::atomic<State> state = State::open;
-  // Once it is together, these are as they are.
+  // Not changed once `state` is together; then read without the lock.
   std::shared_ptr<Met> met;
   std::uint32_t number = 0;  // that met->done has when it is done
-  cuda::EventPool::Recorded done;
+  cuda::EventPool::Taken done;
 };
 
 namespace {
@@ -131,13 +131,14 @@ void DeviceRendezvous::Participation::Round::put_on_device(const Participant& la
   state = State::off;
   const cuda::OnDevice here(last.device);
   met = last.met;
+  done = met->events.take();
   try {
     OneDevice(participants).enqueue(last.stream);
   } catch (const Error&) {
-    done = met->events.record(last.stream);
+    done->record(last.stream);
     throw;
   }
-  done = met->events.record(last.stream);
+  done->record(last.stream);
   number = ++met->last;
   met->done.signal(number, last.stream);
   state = State::together;

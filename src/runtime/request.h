@@ -52,6 +52,7 @@ class Request {
   Tag tag() const { return Call::numbered(Call::labelled(plan->tag, label), sequence); }
   Call call() const { return Call::unpack(tag()); }
 
+  std::shared_ptr<Group> group;  // of a started one: keeps the communicator, which goes last, while the Work lives
   const Plan* plan = nullptr;
   std::uint32_t sequence = 0;  // of the communicator's calls, from 1
   std::uint64_t label = 0;
@@ -70,7 +71,6 @@ class Request {
   bool driven = false;        // by the job's thread
   std::optional<Error> error;
   std::unique_ptr<Fused> fused;  // the calls that are done together by this one
-  std::shared_ptr<Group> group;  // of a started one: keeps the communicator while the Work lives
 };
 
 }  // namespace tutti::internal

@@ -13,7 +13,7 @@
 
 namespace tutti::internal {
 
-using Ready = std::map<int, cuda::EventPool::Recorded>;  // by device
+using Ready = std::map<int, cuda::EventPool::Taken>;  // by device
 
 // One side of a call, its input or its output.
 struct Side {

@@ -53,6 +53,19 @@ TEST_F(DeviceFaults, NothingIsLeftBehind) {
   }
 }
 
+// Its events go back to what the communicator keeps.
+TEST_F(DeviceFaults, AWorkMayOutliveItsCommunicator) {
+  Communicator::run_threads(2, [](Communicator& world) {
+    const DeviceBuffer values(MemoryKind::device, 4000);
+    std::optional<Work> work;
+    {
+      Communicator part = world.split(0);
+      work = part.start_all_reduce(values.data(), values.data(), 1000, DType::float32, Op::sum);
+    }
+    work->wait();
+  });
+}
+
 TEST_F(DeviceFaults, RanksOnSeveralDevicesMeetByMessages) {
   fake::set_devices(3);
   Communicator::run_threads(3, [](Communicator& world) {

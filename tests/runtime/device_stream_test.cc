@@ -172,7 +172,8 @@ TEST_P(OnStreams, AStartedCallNeedsNoDriving) {
     warm_up(world, values);
     Work work = world.start_all_reduce(buffers.in(), buffers.out(), shape.count, shape.dtype, shape.op);
     ++started;
-    while (started < 2) std::this_thread::yield();
+    for (const auto until = std::chrono::steady_clock::now() + 20s; started < 2; std::this_thread::yield())
+      if (std::chrono::steady_clock::now() > until) return ADD_FAILURE() << "the other rank has not started its call";
     cuda::check(cudaDeviceSynchronize());
     work.wait();
     EXPECT_TRUE(buffers.result() == expected(shape, 2)[0]);

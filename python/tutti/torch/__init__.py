@@ -8,7 +8,7 @@ memory with the ranks of its host. The guide "PyTorch" says the rest.
 
 import torch
 
-if torch.__version__ < (2, 15):
+if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15):
     raise ImportError(f"tutti.torch needs PyTorch 2.15 or a later one, and this is {torch.__version__}")
 
 from tutti.torch._adopt import adopt

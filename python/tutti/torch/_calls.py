@@ -114,7 +114,8 @@ class Calls(dist.ProcessGroup):
             key = (device, way)
             stream = self._streams.get(key) or self._streams.setdefault(key, torch.cuda.Stream(device))
             stream.wait_stream(current)
-        natives = start(stream.cuda_stream or _LEGACY_STREAM)
+        with torch.cuda.device(device):  # whose default stream that is
+            natives = start(stream.cuda_stream or _LEGACY_STREAM)
         for tensor in tensors:
             if tensor.is_cuda:
                 tensor.record_stream(stream)

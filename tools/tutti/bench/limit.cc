@@ -19,7 +19,7 @@ namespace tutti::internal::tools {
 namespace {
 
 constexpr double kRoundUs = 250e3;  // a round takes about as long, or less
-constexpr std::size_t kFewestCalls = 3;
+constexpr std::size_t kFewestCalls = 3, kMostCalls = 100'000'000;
 
 [[noreturn]] void fail(const char* what) {
   throw Error(ErrorCode::system, fmt::format("measuring the limit: {}", what));
@@ -97,11 +97,11 @@ std::size_t Limit::calls_a_round(std::size_t bytes) {
     return std::min(loops_->calls_for(bytes), std::max(fitting, kFewestCalls));
   }
   const double least = round_us_ / 10;
-  while (std::max(us, kLeastUs) * static_cast<double>(calls) < least) {
+  while (std::max(us, kLeastUs) * static_cast<double>(calls) < least && calls < kMostCalls) {
     calls *= 8;
     us = ask({.bytes = bytes, .calls = calls, .rounds = 1});
   }
-  return std::max(static_cast<std::size_t>(round_us_ / us), kFewestCalls);
+  return std::clamp(static_cast<std::size_t>(round_us_ / std::max(us, kLeastUs)), kFewestCalls, kMostCalls);
 }
 
 double Limit::ask(const Task& task) {
