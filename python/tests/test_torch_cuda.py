@@ -107,8 +107,10 @@ def gives_the_bits_of_the_host(rank, size):
     for dtype in INTEGERS + FLOATS:
         for count in COUNTS:
             for name, call in (moved | reduced).items():
-                if name == "premul_sum" and dtype in INTEGERS or name == "scatter" and dtype.itemsize == 1 and dtype in FLOATS:
-                    continue  # PyTorch adds no 8-bit floats
+                if name == "premul_sum" and dtype in INTEGERS:
+                    continue
+                if name == "scatter" and dtype in FLOATS and dtype.itemsize == 1:
+                    continue  # its input is a sum, and PyTorch adds no 8-bit floats
                 on_host = call(drawn(count, dtype, rank))
                 on_device = call(drawn(count, dtype, rank).to(device))
                 assert on_device.is_cuda
@@ -221,7 +223,8 @@ def trained(rank, size, cap, hook):
 
 
 def test_training_ends_in_the_same_bits_whatever_the_buckets():
-    found = {digest for cap, hook, transport in ((25, False, "shm"), (0.1, False, "tcp"), (0.01, False, "shm"), (25, True, "shm"))
+    ways = ((25, False, "shm"), (0.1, False, "tcp"), (0.01, False, "shm"), (25, True, "shm"))
+    found = {digest for cap, hook, transport in ways
              for digest in run(2, trained, cap, hook, TUTTI_TRANSPORT=transport)}
     assert len(found) == 1
 
@@ -257,12 +260,10 @@ def is_left(rank, size):
     torch.cuda.synchronize()
     if rank == size - 1:
         os._exit(3)
-    begun = time.monotonic()
     with pytest.raises(RuntimeError, match=f"rank {size - 1}"):
         for _ in range(1000):
             dist.all_reduce(x)
             torch.cuda.synchronize()
-    return time.monotonic() - begun
 
 
 def test_a_rank_that_dies_is_named():

@@ -22,9 +22,9 @@ class EventPool {
     void operator()(Event* event) const noexcept;
   };
   using Taken = std::unique_ptr<Event, Back>;  // goes back to the pool
-  // One that says what it was last recorded for. Throws as Event does.
+  // To be recorded before it is waited for: it may still have what it was recorded for before. Throws as Event does.
   Taken take();
-  // One that is recorded: what is on `stream` now; the stream is of the pool's device.
+  // The same, recorded: what is on `stream` now, which is a stream of the pool's device.
   Taken record(Stream stream);
 
  private:

@@ -87,7 +87,7 @@ class DeviceRendezvous {
   using Key = std::pair<std::uint64_t, std::uint32_t>;
   void leave(const Key& key);
 
-  std::mutex mutex_;  // guards everything in here, and of rounds what state() does not say is settled
+  std::mutex mutex_;  // guards everything in here, and rounds until they are together
   std::map<Key, std::shared_ptr<Participation::Round>> rounds_;
 };
 

@@ -57,8 +57,10 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // In a chain each rank between takes all bytes and gives all; by hierarchical one and a half times. On 2 cores,
-      // 4 ranks, chain and hierarchical: 256 KiB 31 and 24 us, 1 MiB 122 and 97, 16 MiB 2640 and 2000. 3 ranks, 16 MiB:
+      // In a chain each rank but the ends receives all bytes and sends all; by hierarchical a rank of four copies one
+      // and
+      // a half times as many bytes as it gets. On 2 cores, 4 ranks, chain and hierarchical: 256 KiB 31 and 24 us, 1 MiB
+      // 122 and 97, 16 MiB 2640 and 2000. 3 ranks, 16 MiB:
       // 1430 and 1620. 16 ranks: now the one, now the other (bench/results/2026-11-26-pressure.md).
       {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},

@@ -72,8 +72,8 @@ class Calls(dist.ProcessGroup):
     def _launch(self, opts: Any, tensors: Sequence[torch.Tensor], start: Callable[[int], Starts],
                 result: list[torch.Tensor], finish: Callable[[], None] | None = None, source: int = -1,
                 way: Way = ()) -> dist.Work:
-        """Starts what start(stream) starts, and makes a work of it. `tensors`: what it reads and writes. On a GPU, what
-        goes another way does not wait for it."""
+        """Starts what start(stream) starts, and makes a work of it. `tensors`: what it reads and writes. `way`: on a GPU
+        each has a stream, so calls of two ways do not wait for each other; () for collectives."""
         for tensor in tensors:
             if tensor.is_cuda:
                 return self._launch_on_stream(opts, tensors, start, result, finish, source, way)
