@@ -9,22 +9,59 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <string>
 
 namespace tutti::internal::tools {
+namespace {
+
+// "NAME=value" of all variables that a rank starts with.
+std::vector<std::string> environment_of(const Job& job, const Plan& plan, int index, int attempt) {
+  std::map<std::string, std::string> own{{"TUTTI_RANK", std::to_string(job.first_rank + index)},
+                                         {"TUTTI_SIZE", std::to_string(plan.size)},
+                                         {"TUTTI_ATTEMPT", std::to_string(attempt)},
+                                         {"TUTTI_MASTER", plan.master},
+                                         {"TUTTI_LAUNCHER", plan.reports}};
+  if (!plan.secret.empty()) own["TUTTI_SECRET"] = plan.secret;
+  std::vector<std::string> all;
+  for (char** inherited = environ; *inherited != nullptr; ++inherited) {
+    const std::string variable = *inherited;
+    if (!own.contains(variable.substr(0, variable.find('=')))) all.push_back(variable);
+  }
+  for (const auto& [name, value] : own) all.push_back(fmt::format("{}={}", name, value));
+  return all;
+}
+
+// What execve() takes: pointers to `texts`, which outlives them.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
 
 int RankProcesses::start(int index, int attempt) {
+  // All that allocates memory is done before fork(): another thread of the guardian, which writes, may hold a lock of
+  // the allocator then, and in the child nobody would ever let go of it.
+  const Plan& plan = guardian_.plan;
+  std::vector<std::string> arguments = job_.argv;
+  std::vector<std::string> variables = environment_of(job_, plan, index, attempt);
+  const std::vector<char*> argv = pointers_to(arguments), envp = pointers_to(variables);
   int report[2];
   const int out = job_.tag ? guardian_.output.add(job_.first_rank + index, STDOUT_FILENO) : STDOUT_FILENO;
   const int err = job_.tag ? guardian_.output.add(job_.first_rank + index, STDERR_FILENO) : STDERR_FILENO;
   const bool piped = out >= 0 && err >= 0 && pipe2(report, O_CLOEXEC) == 0;
   const pid_t guardian = getpid();
+  const bool placed = piped && !plan.places.empty();
+  if (placed) topology::run_on(plan.places[static_cast<std::size_t>(index)]);
   const pid_t pid = piped ? fork() : -1;
   int error = errno;
-  if (pid == 0) become_rank(index, attempt, guardian, out, err, report[1]);
+  if (pid == 0) become_rank({index, guardian, out, err, report[1], argv.data(), envp.data()});
+  if (placed) topology::run_on(everywhere_);
   if (job_.tag && out >= 0) close(out);
   if (job_.tag && err >= 0) close(err);
   if (piped) close(report[1]);
@@ -41,7 +78,7 @@ int RankProcesses::start(int index, int attempt) {
       read(report[0], &error, sizeof error) == sizeof error;  // the end of the pipe is a successful exec
   close(report[0]);
   if (!failed) return 0;
-  guardian_.output.say(fmt::format("cannot execute {}: {}", guardian_.plan.program, strerror(error)));
+  guardian_.output.say(fmt::format("cannot execute {}: {}", plan.program, strerror(error)));
   return 2;
 }
 
@@ -57,28 +94,18 @@ void RankProcesses::await_begin(int report) const {
   } while (sigisemptyset(&pending) != 0);
 }
 
-void RankProcesses::become_rank(int index, int attempt, pid_t guardian, int out, int err, int report) const {
-  const Plan& plan = guardian_.plan;
+// Runs in the child, which may only make system calls.
+void RankProcesses::become_rank(const Birth& birth) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != guardian) _exit(1);  // it died before the line above
+  if (getppid() != birth.guardian) _exit(1);  // it died before the line above
   ::signal(SIGPIPE, guardian_.on_broken_pipe);
-  if (out != STDOUT_FILENO) dup2(out, STDOUT_FILENO);
-  if (err != STDERR_FILENO) dup2(err, STDERR_FILENO);
-  if (index > 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);  // what is typed goes to the first rank
-  if (!plan.places.empty()) topology::run_on(plan.places[static_cast<std::size_t>(index)]);
-  setenv("TUTTI_RANK", std::to_string(job_.first_rank + index).c_str(), 1);
-  setenv("TUTTI_SIZE", std::to_string(plan.size).c_str(), 1);
-  setenv("TUTTI_ATTEMPT", std::to_string(attempt).c_str(), 1);
-  setenv("TUTTI_MASTER", plan.master.c_str(), 1);
-  setenv("TUTTI_LAUNCHER", plan.reports.c_str(), 1);
-  if (!plan.secret.empty()) setenv("TUTTI_SECRET", plan.secret.c_str(), 1);
-  std::vector<char*> argv;
-  for (const std::string& argument : job_.argv) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
+  if (birth.out != STDOUT_FILENO) dup2(birth.out, STDOUT_FILENO);
+  if (birth.err != STDERR_FILENO) dup2(birth.err, STDERR_FILENO);
+  if (birth.index > 0) dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);  // what is typed goes to the first
   sigprocmask(SIG_SETMASK, &guardian_.rank_mask, nullptr);
-  execv(plan.program.c_str(), argv.data());
+  execve(guardian_.plan.program.c_str(), birth.argv, birth.envp);
   const int error = errno;
-  [[maybe_unused]] const ssize_t written = write(report, &error, sizeof error);
+  [[maybe_unused]] const ssize_t written = write(birth.report, &error, sizeof error);
   _exit(127);
 }
 

@@ -44,11 +44,19 @@ class RankProcesses {
 
  private:
   void await_begin(int report) const;
-  [[noreturn]] void become_rank(int index, int attempt, pid_t guardian, int out, int err, int report) const;
+  struct Birth {  // of one rank
+    int index;
+    pid_t guardian;
+    int out, err, report;  // descriptors; `report` takes the errno of an execve() that fails
+    char* const* argv;
+    char* const* envp;
+  };
+  [[noreturn]] void become_rank(const Birth& birth) const;
 
   const Guardian& guardian_;
   const Job& job_;
-  std::vector<pid_t> pids_;  // by rank of this host; 0 once it has ended
+  const topology::Processors everywhere_ = topology::allowed_processors();  // where the guardian itself may run
+  std::vector<pid_t> pids_;                                                 // by rank of this host; 0 once it has ended
   int alive_ = 0;
   bool has_any_succeeded_ = false;  // its exit status was 0
   bool has_children_ = true;
