@@ -47,7 +47,7 @@ struct WrongPeer {
   }
   void write(std::uint32_t number, shm::LineKind kind, std::uint64_t total, std::uint64_t at, std::uint64_t bytes,
              shm::PostedAt post = {}) {
-    shm::Line& line = lane().lines[number % shm::kLines];
+    shm::Line& line = lane().lines[number % shm::kRow];
     line.tag[0] = kTag.word[0];
     line.tag[1] = kTag.word[1];
     line.kind_and_total = (static_cast<std::uint64_t>(kind) << 48) | total;

@@ -18,7 +18,7 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoom) {
   for (unsigned i = 0; i < 300; ++i) {
     send(*pair.to_second, long_one);
     read(*pair.to_first, long_one);
-    if (i < shm::kLines) {
+    if (i < shm::kRow) {
       waiting.push_back(message(kShort, i));
       send(*pair.to_first, waiting.back());
     }
@@ -40,7 +40,7 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
       const Bytes long_one(random() % 2 == 0 ? fragment : shm::kInlineBytes + 1 + random() % (fragment - 2048));
       ASSERT_NO_FATAL_FAILURE(send(*fresh.to_second, long_one)) << "seed " << seed << ", message " << i;
       read(*fresh.to_first, long_one);
-      if (random() % 2 == 0 && waiting.size() < shm::kLines) {
+      if (random() % 2 == 0 && waiting.size() < shm::kRow) {
         waiting.push_back(message(waiting.size() % 8 == 7 ? fragment / 2 : kShort, i));
         send(*fresh.to_first, waiting.back());
       }
@@ -52,7 +52,7 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
 // A rank keeps what it has read for what it sends next, and need not send any more.
 TEST_P(ShmRoom, WhatIsKeptLeavesThePeerRoom) {
   const Bytes long_one = message(fragment, 1), short_one = message(kShort, 2);
-  for (unsigned i = 0; i < 2 * shm::kLines; ++i) {
+  for (unsigned i = 0; i < 2 * shm::kRow; ++i) {
     send(*pair.to_first, short_one);
     read(*pair.to_second, short_one);
   }

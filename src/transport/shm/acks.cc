@@ -30,7 +30,7 @@ std::byte* Acks::find_kept(std::size_t bytes) {
 }
 
 bool Acks::tell_alone(std::atomic<std::uint32_t>& ack) {
-  if (consumed_ - given_back() > kLines / 2) kept_.give_up();
+  if (consumed_ - given_back() > kRow / 2) kept_.give_up();
   const std::uint32_t given_back = this->given_back();
   if (given_back == told_ && given_back - told_alone_ < kMaxLag) return false;
   ack.store(given_back, std::memory_order_release);

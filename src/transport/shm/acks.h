@@ -34,7 +34,7 @@ class Acks {
   std::uint32_t given_back() const { return kept_.empty() ? consumed_ : kept_.first_line(); }
   // Whether the peer may wait for an acknowledgement, or has few lines left. Once in a long while one goes anyway, so
   // that Lane::ack cannot lag by a whole round of the counter.
-  bool are_owed() const { return peer_waits_ || consumed_ - told_ >= kLines / 4 || consumed_ - told_alone_ >= kMaxLag; }
+  bool are_owed() const { return peer_waits_ || consumed_ - told_ >= kRow / 4 || consumed_ - told_alone_ >= kMaxLag; }
   // A line has taken given_back() along.
   void tell(std::uint32_t given_back) {
     told_ = given_back;

@@ -47,7 +47,7 @@ class Kept {
   // The peer goes on without what this rank has. If that is n pieces, each as long as a fragment, wherever they lie,
   // one of the n + 1 gaps has room for a fragment.
   static constexpr std::size_t most_of(std::size_t ring_bytes) {
-    return std::min<std::size_t>(kLines / 2, (ring_bytes / fragment_bytes(ring_bytes) - 1) / 2);
+    return std::min<std::size_t>(kRow / 2, (ring_bytes / fragment_bytes(ring_bytes) - 1) / 2);
   }
 
   struct Space {

@@ -1,7 +1,7 @@
 // A lane is all that one rank (the writer) writes to another (the owner) for one communicator. It lies in the owner's
 // segment, so the owner polls its own memory. Two ranks that talk have two lanes, one each way.
 //
-//   Line[kLines]   announcements, in order; line k lies at k % kLines. Small payloads travel inside.
+//   Line[kLines]   announcements, in order. Small payloads travel inside. line_place.h says where which one lies.
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
 //   withdrawn      the writer has given up: nothing it has lent may be touched any more
 //   reads          the writer can read the owner's private memory, and does so quickly
@@ -21,7 +21,10 @@
 
 namespace tutti::internal::shm {
 
-inline constexpr std::uint32_t kLines = 16;  // few: what small messages touch of a pair's fits the first-level cache
+// The writer goes round the first kRow lines while messages are long: few, so that they stay in the cache. While
+// messages are short it goes round all: so it gets further before it waits for a reader that shares its processor. (4
+// ranks on 2 cores, broadcast: 64 B take 0.43 us with 16 lines, 0.21 with 64; but 64 KiB 4.6 us and 5.8.)
+inline constexpr std::uint32_t kRow = 16, kLines = 64;
 // How far ahead of the message at hand there can be a post. A message whose post goes beyond that is copied. With 32,
 // all_reduce of 32 MiB took 3.8 ms, not 2.6.
 inline constexpr std::uint32_t kPosts = 256;
@@ -73,7 +76,8 @@ struct alignas(64) Line {
   std::atomic<std::uint64_t>
       stamp;  // low half: line number + 1 (numbers start at kFirstLine); high half: lines of the other lane consumed
   std::uint64_t tag[2];
-  std::atomic<std::uint64_t> kind_and_total;  // kind in the top 16 bits, bytes of the whole message below
+  // kGoesOn (line_place.h) in the top bit, the kind in the 15 bits below, bytes of the whole message in the others.
+  std::atomic<std::uint64_t> kind_and_total;
   union {
     std::byte inside[kInlineBytes];
     struct {
@@ -95,7 +99,7 @@ struct Unread {
 inline constexpr std::uint64_t kTotalMask = (std::uint64_t{1} << 48) - 1;
 inline Tag tag_of(const std::uint64_t (&word)[2]) { return Tag{{word[0], word[1]}}; }
 inline LineKind kind_of(const Line& line) {
-  return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48);
+  return static_cast<LineKind>(line.kind_and_total.load(std::memory_order_relaxed) >> 48 & 0x7fff);
 }
 inline std::size_t total_of(const Line& line) {
   return line.kind_and_total.load(std::memory_order_relaxed) & kTotalMask;

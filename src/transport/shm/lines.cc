@@ -3,14 +3,16 @@
 namespace tutti::internal::shm {
 
 void Lines::refresh_acked() {
-  const Lane& in = lanes_.in();
+  Lane& in = lanes_.in();
   const std::uint32_t ack = in.ack.load(std::memory_order_acquire), first = acks_.consumed();
+  LinePlace place = from_;
   for (std::uint32_t number = first; number - first < kLines; ++number) {
-    const Line& line = in.lines[number % kLines];
+    const Line& line = place.in(in);
     const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
     if (static_cast<std::uint32_t>(stamp) != number + 1) break;
     if (noted_ == number) note(line, number);  // space is not free that the peer has written to
     read_ack(static_cast<std::uint32_t>(stamp >> 32));
+    if (!place.advance()) place.turn(goes_on(line));
   }
   read_ack(ack);
 }

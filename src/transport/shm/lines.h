@@ -10,6 +10,7 @@
 #include "transport/shm/acks.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/lane_pair.h"
+#include "transport/shm/line_place.h"
 #include "transport/shm/posts.h"
 #include "transport/shm/ring.h"
 #include "types/tag.h"
@@ -35,10 +36,10 @@ class Lines {
   // --- writing: once connected (LanePair::connect)
   const Unread& unread() const { return unread_; }  // the lines that the peer has not acknowledged
   bool has_room() {
-    if (unread_.count() >= kLines) refresh_acked();
-    return unread_.count() < kLines;
+    if (!to_.is_free(unread_.count())) refresh_acked();
+    return to_.is_free(unread_.count());
   }
-  Line& next() { return lanes_.out().lines[unread_.written % kLines]; }
+  Line& next() { return to_.in(lanes_.out()); }
   // Publishes next(), which holds its payload, or where that lies, by now.
   void announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total);
   // Looks what the peer has acknowledged: in Lane::ack, and on lines that nobody here has asked for yet.
@@ -49,6 +50,8 @@ class Lines {
   const Line* arrived();
   // The first line, of this kind, has been consumed; and the fragment that it announced, if it is of such a kind.
   void consume(LineKind kind, std::span<const std::byte> fragment) {
+    const Line& line = from_.in(lanes_.in());
+    if (!from_.advance()) from_.turn(goes_on(line));
     kind == LineKind::inside ? acks_.consume(false) : consume_elsewhere(kind, fragment);
   }
 
@@ -75,6 +78,8 @@ class Lines {
   const int rank_;
   LanePair lanes_;
   Unread unread_{kFirstLine, kFirstLine};
+  NextLine to_;
+  LinePlace from_;                     // the first line that this rank has not consumed
   std::uint32_t noted_ = kFirstLine;   // lines of the peer below this number have been looked at (note)
   std::uint32_t reused_ = kFirstLine;  // above the last of them whose fragment lies in this rank's ring
   Posts posts_;
@@ -85,7 +90,8 @@ class Lines {
 inline void Lines::announce(Line& line, const Tag& tag, LineKind kind, std::uint64_t total) {
   line.tag[0] = tag.word[0];
   line.tag[1] = tag.word[1];
-  line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total, std::memory_order_relaxed);
+  line.kind_and_total.store((static_cast<std::uint64_t>(kind) << 48) | total | to_.advance(kind),
+                            std::memory_order_relaxed);
   if (kind != LineKind::inside) line.post = posts_.has_waiting() ? posts_.take_along(tag) : PostedAt{};
   const std::uint32_t given_back = acks_.given_back(), written = unread_.written + 1;
   line.stamp.store((static_cast<std::uint64_t>(given_back) << 32) | written, std::memory_order_release);
@@ -96,7 +102,7 @@ inline void Lines::announce(Line& line, const Tag& tag, LineKind kind, std::uint
 
 inline const Line* Lines::arrived() {
   const std::uint32_t number = acks_.consumed();
-  const Line& line = lanes_.in().lines[number % kLines];
+  const Line& line = from_.in(lanes_.in());
   const std::uint64_t stamp = line.stamp.load(std::memory_order_acquire);
   if (static_cast<std::uint32_t>(stamp) != number + 1) return nullptr;
   read_ack(static_cast<std::uint32_t>(stamp >> 32));

@@ -32,16 +32,16 @@ void Ring::lend(std::uint32_t line) {
 }
 
 template <class Visit>
-void Ring::visit_taken(const Visit& visit) const {
-  for (const Announced& announced : announced_)
-    if (announced.space.bytes() > 0) visit(announced.space);
+void Ring::visit_taken(const Unread& lines, const Visit& visit) const {
+  for (std::uint32_t line = lines.acked; line != lines.written; ++line) {
+    const Announced& announced = announced_[line % kLines];
+    if (announced.line == line && announced.space.bytes() > 0) visit(announced.space);
+  }
   for (std::size_t i = 0; i < lent_.size(); ++i) visit(lent_[i]);
 }
 
 // Moves on to the next gap of at least `bytes`, once around. Requires that nothing is spare.
 bool Ring::next_gap(std::uint32_t bytes, const Unread& lines) {
-  for (Announced& announced : announced_)
-    if (!lines.has(announced.line)) announced.space = {};
   std::uint32_t at = head_;
   for (bool is_around = false;;) {
     if (at > bytes_ - bytes) {
@@ -49,14 +49,14 @@ bool Ring::next_gap(std::uint32_t bytes, const Unread& lines) {
       at = 0;
     }
     const std::uint32_t tried = at;
-    visit_taken([&](const Space& taken) {
+    visit_taken(lines, [&](const Space& taken) {
       if (taken.begin < at + bytes && at < taken.end) at = taken.end;
     });
     if (at == tried) break;
   }
   head_ = at;
   gap_end_ = bytes_;
-  visit_taken([&](const Space& taken) {
+  visit_taken(lines, [&](const Space& taken) {
     if (taken.begin >= at && taken.bytes() > 0) gap_end_ = std::min(gap_end_, taken.begin);
   });
   return true;

@@ -50,11 +50,11 @@ class Ring {
 
   bool next_gap(std::uint32_t bytes, const Unread& lines);
   template <class Visit>
-  void visit_taken(const Visit& visit) const;
+  void visit_taken(const Unread& lines, const Visit& visit) const;
 
   const std::uint32_t bytes_;
   std::uint32_t head_ = 0, gap_end_;           // [head_, gap_end_) is free
-  std::array<Announced, kLines> announced_{};  // by line; next_gap() empties those that the peer has consumed
+  std::array<Announced, kLines> announced_{};  // by line; those that the peer has consumed are out of date
   Fifo<Space> lent_{kLines}, spare_;
 };
 
