@@ -287,7 +287,10 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   of_part.count = count;
   const std::size_t total = cut.rows != nullptr ? count : total_count(of_part, layout.ranks());
   const Distribution holds(call.collective, layout.ranks(), call.root);
-  const Message message{.root = call.root, .chunks = entry.pipelined ? chunks : 1, .in_place = cut.in_place};
+  const Message message{.root = call.root,
+                        .chunks = entry.pipelined ? chunks : 1,
+                        .in_place = cut.in_place,
+                        .input_is_shared = cut.input_is_shared || cut.packed};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   CallRows unequal;
@@ -344,6 +347,11 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
     return make_part(call, entry, rank, layout, chunks, host, elements, cut, custom);
   };
   auto plan = part(count);
+  if (entry.shares_input && plan->scratch_bytes > 0) {
+    Cut shared = cut;
+    shared.input_is_shared = true;
+    plan->with_shared_input = make_plan(call, entry, rank, layout, chunks, host, shared, custom);
+  }
   if (count == call.count) return plan;
   plan->parts = (call.count + count - 1) / count;
   const std::size_t rest = call.count - (plan->parts - 1) * count;

@@ -57,8 +57,9 @@ struct CopiesBelow {
 // 0.66 and 0.62, 16 KiB 0.69 and 0.83. Not measured for crowded ranks but those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
-// cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
-constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
+// cache 1 MiB 297 and 82, 16 MiB 2420 and 2490. All by chain, in pieces of 128 KiB at most. By one_shot, whose pieces
+// are longer, all ranks read at the same time what the root lends: 1 MiB 46 and 112.
+constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, 128 * kKiB + 1}, kPassesOnCopies{0, kAny};
 // reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84. Between cores that share no cache 32 KiB 1.18 and 1.46, but there
 // copies are no slower than with ordinary buffers.
 constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};

@@ -221,6 +221,11 @@ std::shared_ptr<void> Transports::adopt(std::byte* data, std::size_t bytes) cons
   return nullptr;
 }
 
+bool Transports::shares(const std::byte* data, std::size_t bytes) const {
+  return std::ranges::all_of(
+      kinds_, [&](const Kind& kind) { return kind.transport == nullptr || kind.transport->shares(data, bytes); });
+}
+
 void Transports::keep_memory() {
   for (Transport* transport : used()) transport->keep_memory();
 }

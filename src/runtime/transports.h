@@ -51,6 +51,8 @@ class Transports {
   std::shared_ptr<SymmetricMemory> allocate(std::size_t bytes) const;
   // As Communicator::adopt().
   std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) const;
+  // As Transport::shares(), of all that are used.
+  bool shares(const std::byte* data, std::size_t bytes) const;
   void keep_memory();  // as Transport::keep_memory()
   // While the result lives, data[0, bytes) is sent without a copy where a transport can. Thread-safe. Throws
   // Error{system}.

@@ -15,6 +15,9 @@ constexpr std::size_t kCombinedChunkBytes = 1024 * kKiB;
 // Two ranks of one host: half of it is a fragment of the ring, so what is combined of it is soon with the peer. Own
 // buffers, 2 MiB: 128 us in pieces of 1 MiB, 116 of 256 KiB; over TCP 1 MiB 290 and 233; symmetric ones 46 and 48.
 constexpr std::size_t kPairChunkBytes = 256 * kKiB;
+// Ranks read one copy of it at the same time, while the root makes the next. 4 ranks on 2 cores, 4 MiB: 204 to 296 us
+// in pieces of 128 KiB, 197 to 305 of 256 KiB; symmetric 172 to 202 and 158 to 163.
+constexpr std::size_t kSharedChunkBytes = 256 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
 
 // Short messages between hosts, several rows of which go in one. Over TCP on two cores, each rank a host of its own, by
@@ -57,13 +60,17 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // In a chain each rank but the ends receives all bytes and sends all; by hierarchical a rank of four copies one
-      // and
-      // a half times as many bytes as it gets. On 2 cores, 4 ranks, chain and hierarchical: 256 KiB 31 and 24 us, 1 MiB
-      // 122 and 97, 16 MiB 2640 and 2000. 3 ranks, 16 MiB:
-      // 1430 and 1620. 16 ranks: now the one, now the other (bench/results/2026-11-26-pressure.md).
-      {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
+      // Own buffers on 2 cores, us, by chain, hierarchical and one_shot, from ... to as the cores were near or far. 4
+      // ranks: 128 KiB 9 to 17, 10 to 20 and 12 to 17; 256 KiB 18 to 34, 15 to 30 and 20 to 29; 1 MiB 81 to 170, 73 to
+      // 121 and 54 to 81; 4 MiB 408 to 512, 380 to 465 and 204 to 296. 8 ranks: 1 MiB 190 to 300, 161 to 224 and 111 to
+      // 149; 4 MiB 1110 to 1380, 984 to 1220 and 670 to 737; 16 MiB 9000 to 11300, 4700 to 5500 and 5100 to 6000. 3
+      // ranks, chain and one_shot: 256 KiB 12 and 17, 512 KiB 25 and 26, 2 MiB 100 and 83; chain and hierarchical, 16
+      // MiB 1430 and 1620. 16 ranks: now chain, now hierarchical (bench/results/2026-11-26-pressure.md).
+      {broadcast, 3, HostCount::one, 256 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},
+      {broadcast, 8, HostCount::one, 256 * kKiB, canonical, hierarchical},
+      {broadcast, 8, HostCount::one, 4096 * kKiB, canonical, one_shot, kSharedChunkBytes},
+      {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 8, HostCount::one, kAnyBytes, canonical, hierarchical},
       {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
       {barrier, kAnyRanks, HostCount::any, kAnyBytes, canonical, dissemination},

@@ -162,6 +162,11 @@ class Transport {
     static_cast<void>(data), static_cast<void>(bytes);
     return nullptr;
   }
+  // Whether data[0, bytes) is such memory, or messages gain nothing if it is. Under the engine's lock.
+  virtual bool shares(const std::byte* data, std::size_t bytes) {
+    static_cast<void>(data), static_cast<void>(bytes);
+    return true;
+  }
   // A peer may still touch memory of either kind, now or later: what is given back from now on is never used again, and
   // what was adopted is private again.
   virtual void keep_memory() {}

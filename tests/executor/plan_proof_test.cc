@@ -54,6 +54,7 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
                   .root = static_cast<std::uint16_t>(count % static_cast<std::uint64_t>(layout.ranks()))};
   expect_proven({entry, layout, call, chunks, {}}, fused);
   if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
+  if (entry.shares_input) expect_proven({entry, layout, call, chunks, {.input_is_shared = true}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
 }

@@ -28,7 +28,10 @@ struct PlannedCall {
     call.algorithm = entry.algorithm;
     call.order = goal().order;
     if (entry.collective == Collective::barrier) call.count = 0;
-    message = {.root = call.root, .chunks = chunks, .in_place = cut.in_place};
+    message = {.root = call.root,
+               .chunks = chunks,
+               .in_place = cut.in_place,
+               .input_is_shared = cut.input_is_shared || cut.packed};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       Cut own = cut;

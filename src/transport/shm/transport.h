@@ -44,6 +44,10 @@ class Transport final : public internal::Transport {
   std::shared_ptr<Peer> find(int peer) { return peers_.find(peer); }
 
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
+  bool shares(const std::byte* data, std::size_t bytes) override {
+    Place place;
+    return own_->holds(data, bytes, place);
+  }
   void keep_memory() override { own_->keep_all(); }
   std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) override { return shm::adopt(own_, data, bytes); }
   void look_at_peers() override { peers_.look(); }
