@@ -32,7 +32,12 @@ std::uint32_t room_for(Channel& to, std::size_t bytes) {
 TEST_P(ShmLines, AShortMessageFindsAllOfThemAndALongOneTheFirstRow) {
   EXPECT_EQ(room_for(*pair.to_second, 8), shm::kLines);
   ShmPair fresh(GetParam());
-  EXPECT_EQ(room_for(*fresh.to_second, shm::kInlineBytes + 1), shm::kRow);
+  const Bytes long_one = message(shm::kInlineBytes + 1, 1);
+  for (unsigned i = 0; i < shm::kLines; ++i) {  // the first round goes through all of them
+    send(*fresh.to_second, long_one);
+    read(*fresh.to_first, long_one);
+  }
+  EXPECT_EQ(room_for(*fresh.to_second, long_one.size()), shm::kRow);
 }
 
 // Short and long ones in any order, by turns more than there is room for and fewer.
@@ -57,6 +62,21 @@ TEST_P(ShmLines, MessagesOfAllLengthsComeInOrder) {
       }
     }
     EXPECT_GT(most_unread, shm::kRow) << "seed " << seed << " has not tried the lines behind the first row";
+  }
+}
+
+// Memory where no line has been looks like one whose number is about to wrap around.
+TEST_P(ShmLines, NothingArrivesBeforeItIsSent) {
+  const Bytes long_one = message(shm::kInlineBytes + 1, 1), short_one = message(8, 2);
+  for (unsigned long_ones = 0; long_ones < 8 * shm::kLines; long_ones += 15) {
+    ShmPair fresh(GetParam());
+    for (unsigned i = 0; i < long_ones + 2 * shm::kLines; ++i) {
+      std::span<const std::byte> here;
+      const Bytes& next = i < long_ones ? long_one : short_one;
+      ASSERT_FALSE(fresh.to_first->view(kShmTag, next.size(), here)) << long_ones << " long ones, message " << i;
+      ASSERT_NO_FATAL_FAILURE(send(*fresh.to_second, next));
+      ASSERT_NE(read(*fresh.to_first, next), nullptr) << long_ones << " long ones, message " << i;
+    }
   }
 }
 

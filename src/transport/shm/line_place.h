@@ -50,14 +50,21 @@ class NextLine {
  private:
   // A line of the first row was last used a round ago, any other one kLines ago or longer.
   std::uint64_t turn(LineKind kind) {
-    const bool goes_on = kind == LineKind::inside;
+    const bool goes_on = kind == LineKind::inside || short_rounds_ == 0;
+    short_rounds_ = goes_on ? kShortRounds : short_rounds_ - 1;
     const std::uint32_t round = place_.turn(goes_on);
     lines_since_ = round > 0 ? round : kLines;
     return goes_on ? kGoesOn : 0;
   }
 
+  // So many rounds of long messages, and then one goes on anyway: before the numbers of lines have gone round, or what
+  // was written behind the first row would look new. The first round too: there memory looks like line number -1.
+  static constexpr std::uint32_t kShortRounds = 1u << 24;
+  static_assert((kShortRounds + 1) * std::uint64_t{kRow} + kLines < std::uint64_t{1} << 32);
+
   LinePlace place_;
   std::uint32_t lines_since_ = kRow;  // this one was last used
+  std::uint32_t short_rounds_ = 0;    // that may still follow
 };
 
 }  // namespace tutti::internal::shm
