@@ -6,12 +6,12 @@
 namespace tutti::internal {
 
 struct AlgorithmClaims {
-  std::string_view idea;      // one line
-  bool canonical;             // keeps the canonical order, for any number of ranks; true where nothing is combined
-  bool several_leaves;        // takes ranks that hold several leaves, or none; otherwise they are refused
-  bool pipelined;             // uses Message::chunks
-  bool joins_rows = false;    // some messages are of several rows: these must have one length
-  bool shares_input = false;  // looks at Message::input_is_shared
+  std::string_view idea;        // one line
+  bool canonical;               // keeps the canonical order, for any number of ranks; true where nothing is combined
+  bool several_leaves;          // takes ranks that hold several leaves, or none; otherwise they are refused
+  bool pipelined;               // uses Message::chunks
+  bool joins_rows = false;      // some messages are of several rows: these must have one length
+  bool may_copy_input = false;  // looks at Message::copies_input: it sends the input to several ranks
 
   // Costs among n ranks of one host, one leaf a rank: formulas of n, of c chunks, of M, the bytes of the whole message,
   // and of log n, which is rounded up. "at most" may stand before one. README.md says what they count.

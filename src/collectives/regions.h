@@ -17,7 +17,7 @@ inline Region output(int slice = 0, int chunk = 0) { return region_of(Space::out
 // Of a message of rows from each of n ranks to each: the row from one to another.
 inline int row_between(int from, int to, int n) { return from * n + to; }
 inline Region scratch(int row, int slice = 0, int chunk = 0) { return region_of(Space::scratch, row, slice, chunk); }
-inline Region relay(int row, int slice) { return region_of(Space::relay, row, slice, 0); }
+inline Region relay(int row, int slice, int chunk = 0) { return region_of(Space::relay, row, slice, chunk); }
 // The rows of these slices, side by side from that of the first on, which lies in `row`. There must be one at least.
 inline Extent relays(int row, const std::vector<int>& slices) {
   return {relay(row, slices.front()), {slices.begin() + 1, slices.end()}};

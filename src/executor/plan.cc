@@ -290,7 +290,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   const Message message{.root = call.root,
                         .chunks = entry.pipelined ? chunks : 1,
                         .in_place = cut.in_place,
-                        .input_is_shared = cut.input_is_shared || cut.packed};
+                        .copies_input = entry.may_copy_input && cut.copies_input};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   CallRows unequal;
@@ -347,9 +347,9 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
     return make_part(call, entry, rank, layout, chunks, host, elements, cut, custom);
   };
   auto plan = part(count);
-  if (entry.shares_input && plan->scratch_bytes > 0) {
+  if (entry.may_copy_input && cut.copies_input && plan->scratch_bytes > 0) {
     Cut shared = cut;
-    shared.input_is_shared = true;
+    shared.copies_input = false;
     plan->with_shared_input = make_plan(call, entry, rank, layout, chunks, host, shared, custom);
   }
   if (count == call.count) return plan;

@@ -60,7 +60,8 @@ struct Plan {
   // The caller's buffers are rows of whole_row_bytes; each part takes the next row_bytes of every row.
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
-  // Of the same call, where other ranks can read the input where it lies (Transport::shares). nullptr: it is this one.
+  // If this plan copies its input (Message::copies_input): the one that does not, for an input that others can read
+  // where it lies (Transport::shares).
   std::unique_ptr<Plan> with_shared_input;
   // Where rows are not all of one length there is one part, and row_bytes is the rank's longest.
   std::size_t row_bytes = 0, whole_row_bytes = 0;
@@ -95,8 +96,8 @@ struct Cut {
   bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
   // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
   const CallRows* rows = nullptr;
-  bool in_place = false;         // of rows that are exchanged: the output is the memory of the input
-  bool input_is_shared = false;  // other ranks can read the input where it lies; packed rows they always can
+  bool in_place = false;      // of rows that are exchanged: the output is the memory of the input
+  bool copies_input = false;  // as of Message, unless others can read the input where it lies
 };
 
 // chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws

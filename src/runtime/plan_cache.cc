@@ -18,6 +18,11 @@ static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk g
 constexpr std::size_t kPartBytes = 8 << 20;
 // All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
 constexpr std::size_t kMaxParts = 32;
+// Messages whose senders copy them once to where all others read them (Cut::copies_input); of more it would take much
+// memory. Own buffers on 2 cores, all_gather, us, copied for each and once: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and
+// 31; 4 ranks 256 KiB 17 and 20, 1 MiB 81 and 62, 16 MiB 2990 and 2810; 8 ranks 256 KiB 41 and 38, 1 MiB 196 and 111,
+// 16 MiB 6360 and 4610.
+constexpr std::size_t kCopiesAbove = 256 << 10, kCopiesAtMost = 32 << 20;
 
 }  // namespace
 
@@ -95,7 +100,9 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
   const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
                 .packed = buffers == Buffers::packed,
                 .rows = spec.rows,
-                .in_place = buffers == Buffers::in_place};
+                .in_place = buffers == Buffers::in_place,
+                .copies_input = buffers != Buffers::packed && layout_.ranks() > 2 && bytes > kCopiesAbove &&
+                                bytes <= kCopiesAtMost};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));

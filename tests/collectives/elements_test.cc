@@ -12,11 +12,9 @@ namespace {
 void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count,
                   std::uint64_t seed) {
   for (const bool in_place : {false, true}) {
-    const std::vector<Schedule> schedules = build_all(entry, layout,
-                                                      {.root = message.root,
-                                                       .chunks = message.chunks,
-                                                       .in_place = in_place,
-                                                       .input_is_shared = message.input_is_shared});
+    const std::vector<Schedule> schedules = build_all(
+        entry, layout,
+        {.root = message.root, .chunks = message.chunks, .in_place = in_place, .copies_input = message.copies_input});
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
     EXPECT_EQ(run.error_text, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
                                   << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
@@ -33,9 +31,9 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
       for (std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1, 11 * ranks + 5})
         for (int chunks : chunks_of(entry)) {
           ++seed;
-          for (const bool shared : entry.shares_input ? std::vector{false, true} : std::vector{false})
+          for (const bool copies : entry.may_copy_input ? std::vector{false, true} : std::vector{false})
             expect_right(entry, Layout::of(n),
-                         {.root = static_cast<int>(seed % ranks), .chunks = chunks, .input_is_shared = shared}, count,
+                         {.root = static_cast<int>(seed % ranks), .chunks = chunks, .copies_input = copies}, count,
                          seed);
         }
     }

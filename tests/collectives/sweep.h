@@ -110,10 +110,10 @@ inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, Mess
   EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, "
                            << in_words(layout.host) << ", root " << message.root << ", " << message.chunks << " chunks"
                            << (message.in_place ? ", in place: " : ": ") << proof.reason;
-  if (entry.shares_input && !message.input_is_shared) {
-    Message shared = message;
-    shared.input_is_shared = true;
-    expect_proof(entry, layout, shared);
+  if (entry.may_copy_input && !message.copies_input) {
+    Message copying = message;
+    copying.copies_input = true;
+    expect_proof(entry, layout, copying);
   }
   if (takes_both(entry) || message.in_place) return;
   message.in_place = true;

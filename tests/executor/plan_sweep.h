@@ -31,7 +31,7 @@ struct PlannedCall {
     message = {.root = call.root,
                .chunks = chunks,
                .in_place = cut.in_place,
-               .input_is_shared = cut.input_is_shared || cut.packed};
+               .copies_input = entry.may_copy_input && cut.copies_input};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       Cut own = cut;
