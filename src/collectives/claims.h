@@ -11,7 +11,7 @@ struct AlgorithmClaims {
   bool several_leaves;          // takes ranks that hold several leaves, or none; otherwise they are refused
   bool pipelined;               // uses Message::chunks
   bool joins_rows = false;      // some messages are of several rows: these must have one length
-  bool may_copy_input = false;  // looks at Message::copies_input: it sends the input to several ranks
+  bool may_copy_input = false;  // a rank sends its input to several others, and looks at Message::copies_input
 
   // Costs among n ranks of one host, one leaf a rank: formulas of n, of c chunks, of M, the bytes of the whole message,
   // and of log n, which is rounded up. "at most" may stand before one. README.md says what they count.

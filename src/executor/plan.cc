@@ -24,6 +24,12 @@ constexpr std::size_t kLineBytes = 64;
 // 159 past it; all_gather of 8 MiB 149 and 394.
 bool outgrows(std::size_t bytes, std::size_t cache_bytes) { return bytes > cache_bytes / 4 * 3; }
 
+// Whether some of its scratch holds partial results. Relays hold elements.
+bool has_partials(const Schedule& schedule) {
+  const auto is_partial = [](const auto& of) { return of.region.space == Space::scratch; };
+  return std::ranges::any_of(schedule.steps, is_partial) || std::ranges::any_of(schedule.sources, is_partial);
+}
+
 // Makes places of regions, and steps of a plan of those of a schedule.
 class Places {
  public:
@@ -42,8 +48,8 @@ class Places {
       for (std::uint16_t c = 0; c < schedule.chunks; ++c)
         longest = std::max(longest, range({.slice = s, .chunk = c}).size());
     const bool side_by_side = !schedule.further_slices.empty();
-    scratch_cell_ =
-        side_by_side ? longest * element_ : (longest * accumulation_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+    const std::size_t bytes = longest * (has_partials(schedule) ? accumulation_ : element_);
+    scratch_cell_ = side_by_side ? longest * element_ : (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
 
   std::size_t scratch_row_bytes() const { return chunks_ * scratch_cell_; }
@@ -320,7 +326,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   count_messages(*plan);
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
-  mark_copiers(plan->steps, plan->arrivals, call.collective, host.crowded);
+  mark_copiers(plan->steps, plan->arrivals, call, host.crowded);
   if (outgrows(buffer_bytes(*plan, holds, rank, layout, cut), host.cache_bytes))
     mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);

@@ -57,9 +57,11 @@ struct CopiesBelow {
 // 0.66 and 0.62, 16 KiB 0.69 and 0.83. Not measured for crowded ranks but those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
-// cache 1 MiB 297 and 82, 16 MiB 2420 and 2490. All by chain, in pieces of 128 KiB at most. By one_shot, whose pieces
-// are longer, all ranks read at the same time what the root lends: 1 MiB 46 and 112.
-constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, 128 * kKiB + 1}, kPassesOnCopies{0, kAny};
+// cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
+constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
+// By one_shot all ranks read at the same time what the root lends. 4 crowded ranks: 128 KiB 6.4 and 7.7, 1 MiB 46 and
+// 112.
+constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};
 // reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84. Between cores that share no cache 32 KiB 1.18 and 1.46, but there
 // copies are no slower than with ordinary buffers.
 constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
@@ -102,9 +104,10 @@ bool exchanges_whole(std::span<const PlanStep> steps) {
   return std::ranges::none_of(steps, passes_on);
 }
 
-CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals,
-                         Collective collective) {
+CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call) {
+  const Collective collective = call.collective;
   if (collective == Collective::transfer) return {};  // not measured
+  if (collective == Collective::broadcast && call.algorithm == Algorithm::one_shot) return kBroadcastToAllCopies;
   if (collective == Collective::broadcast) return nothing_arrives(arrivals) ? kBroadcastCopies : kPassesOnCopies;
   if (nothing_arrives(arrivals)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;
   if (collective == Collective::all_reduce)
@@ -114,11 +117,10 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::u
 
 }  // namespace
 
-void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective,
-                  bool crowded) {
-  const Rule& rule = rule_for(steps, arrivals, collective);
+void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call, bool crowded) {
+  const Rule& rule = rule_for(steps, arrivals, call.collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
-  const CopiesBelow below = copies_below(steps, arrivals, collective);
+  const CopiesBelow below = copies_below(steps, arrivals, call);
   const std::size_t sender_below = crowded ? below.crowded : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)

@@ -5,12 +5,11 @@
 #include <span>
 
 #include "executor/plan_step.h"
-#include "tutti/types.h"
+#include "types/call.h"
 
 namespace tutti::internal {
 
 // Sets SendStep::copier. `arrivals`: messages that arrive from each peer. crowded: as of Host. After mark_fusible().
-void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective,
-                  bool crowded);
+void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call, bool crowded);
 
 }  // namespace tutti::internal

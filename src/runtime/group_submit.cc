@@ -110,7 +110,8 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   if (exchanges_in_place) check_exchange_in_place(spec);
   request.plan = exchanges_in_place && !packed ? &plan_for(spec, PlanCache::Buffers::in_place) : &plan;
   request.input.data = static_cast<const std::byte*>(input.data);
-  if (request.plan->with_shared_input != nullptr && job_->transports().shares(request.input.data, plan.input_bytes))
+  if (request.plan->with_shared_input != nullptr &&
+      job_->transports().shares(request.input.data, request.plan->input_bytes))
     request.plan = request.plan->with_shared_input.get();
   request.output = static_cast<std::byte*>(output.data);
   request.timeout = terms.timeout;

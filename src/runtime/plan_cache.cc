@@ -18,11 +18,12 @@ static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk g
 constexpr std::size_t kPartBytes = 8 << 20;
 // All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
 constexpr std::size_t kMaxParts = 32;
-// Messages whose senders copy them once to where all others read them (Cut::copies_input); of more it would take much
-// memory. Own buffers on 2 cores, all_gather, us, copied for each and once: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and
-// 31; 4 ranks 256 KiB 17 and 20, 1 MiB 81 and 62, 16 MiB 2990 and 2810; 8 ranks 256 KiB 41 and 38, 1 MiB 196 and 111,
-// 16 MiB 6360 and 4610.
-constexpr std::size_t kCopiesAbove = 256 << 10, kCopiesAtMost = 32 << 20;
+// Calls in which a rank copies its input once, to where all other ranks of its host read it (Cut::copies_input): bytes
+// of the whole message, as of more the copy would take much memory; and of what the rank sends. Own buffers on 2 cores,
+// all_gather, us, copied for each reader and copied once: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and 31; 4 ranks 256 KiB
+// 17 and 20, 1 MiB 81 and 62, 16 MiB 2990 and 2810; 8 ranks 256 KiB 41 and 38, 1 MiB 196 and 111, 16 MiB 6360 and 4610.
+// Not measured with a core for each rank.
+constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceAtMost = 32 << 20, kCopiedOnceFrom = 32 << 10;
 
 }  // namespace
 
@@ -92,17 +93,25 @@ const Plan& PlanCache::plan_for(const CallSpec& spec, Buffers buffers) {
   return *plan;
 }
 
+// Two readers at least: with one, the copy would only be made elsewhere.
+bool PlanCache::copies_once(Collective collective, std::size_t bytes) const {
+  const auto ranks = static_cast<std::size_t>(layout_.ranks());
+  const std::size_t sent = traits_of(collective).has_rows() ? bytes / ranks : bytes;
+  const auto here = std::ranges::count(layout_.host, layout_.host[static_cast<std::size_t>(rank_)]);
+  return here > 2 && bytes > kCopiedOnceAbove && bytes <= kCopiedOnceAtMost && sent >= kCopiedOnceFrom;
+}
+
 std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Buffers buffers) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
   const std::size_t bytes = bytes_of(call);
   // Parts are partitioned otherwise than the whole call: only the canonical order stays the same then.
   const bool cuts = cuts_ && entry.canonical && spec.rows == nullptr;
-  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
-                .packed = buffers == Buffers::packed,
-                .rows = spec.rows,
-                .in_place = buffers == Buffers::in_place,
-                .copies_input = buffers != Buffers::packed && layout_.ranks() > 2 && bytes > kCopiesAbove &&
-                                bytes <= kCopiesAtMost};
+  const Cut cut{
+      .part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
+      .packed = buffers == Buffers::packed,
+      .rows = spec.rows,
+      .in_place = buffers == Buffers::in_place,
+      .copies_input = buffers != Buffers::packed && spec.rows == nullptr && copies_once(call.collective, bytes)};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));

@@ -60,16 +60,18 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // Own buffers on 2 cores, us, by chain, hierarchical and one_shot, from ... to as the cores were near or far. 4
-      // ranks: 128 KiB 9 to 17, 10 to 20 and 12 to 17; 256 KiB 18 to 34, 15 to 30 and 20 to 29; 1 MiB 81 to 170, 73 to
+      // Own buffers on 2 cores, us, by chain, hierarchical and one_shot. The first figure is for cores that share a
+      // cache, the second for cores that do not. 4 ranks: 128 KiB 9 to 17, 10 to 20 and 12 to 17; 256 KiB 18 to 34, 15
+      // to 30 and 20 to 29; 1 MiB 81 to 170, 73 to
       // 121 and 54 to 81; 4 MiB 408 to 512, 380 to 465 and 204 to 296. 8 ranks: 1 MiB 190 to 300, 161 to 224 and 111 to
       // 149; 4 MiB 1110 to 1380, 984 to 1220 and 670 to 737; 16 MiB 9000 to 11300, 4700 to 5500 and 5100 to 6000. 3
       // ranks, chain and one_shot: 256 KiB 12 and 17, 512 KiB 25 and 26, 2 MiB 100 and 83; chain and hierarchical, 16
       // MiB 1430 and 1620. 16 ranks: now chain, now hierarchical (bench/results/2026-11-26-pressure.md).
+      {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 3, HostCount::one, 256 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 256 * kKiB, canonical, hierarchical},
-      {broadcast, 8, HostCount::one, 4096 * kKiB, canonical, one_shot, kSharedChunkBytes},
+      {broadcast, 8, HostCount::one, 4096 * kKiB, canonical, one_shot},
       {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 8, HostCount::one, kAnyBytes, canonical, hierarchical},
       {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
@@ -134,6 +136,7 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
 
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks) {
   if (algorithm == Algorithm::two_shot || algorithm == Algorithm::hierarchical) return kCombinedChunkBytes;
+  if (collective == Collective::broadcast && algorithm == Algorithm::one_shot) return kSharedChunkBytes;
   const bool one_pass = collective == Collective::all_gather && algorithm == Algorithm::one_shot;
   return one_pass ? static_cast<std::size_t>(ranks) * kFragmentBytes : kChunkBytes;
 }

@@ -162,7 +162,8 @@ class Transport {
     static_cast<void>(data), static_cast<void>(bytes);
     return nullptr;
   }
-  // Whether data[0, bytes) is such memory, or messages gain nothing if it is. Under the engine's lock.
+  // Whether peers can read data[0, bytes) where it lies, as allocate() and adopt() have it. True as well if peers of
+  // this transport never read a rank's memory. Under the engine's lock.
   virtual bool shares(const std::byte* data, std::size_t bytes) {
     static_cast<void>(data), static_cast<void>(bytes);
     return true;

@@ -18,7 +18,7 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x32304d4853495455;  // "UTISHM02"
+constexpr std::uint64_t kMagic = 0x33304d4853495455;  // "UTISHM03"
 
 struct Greeting {
   std::uint64_t magic;

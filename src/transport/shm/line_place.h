@@ -48,23 +48,24 @@ class NextLine {
   std::uint64_t advance(LineKind kind) { return place_.advance() ? 0 : turn(kind); }
 
  private:
-  // A line of the first row was last used a round ago, any other one kLines ago or longer.
   std::uint64_t turn(LineKind kind) {
-    const bool goes_on = kind == LineKind::inside || short_rounds_ == 0;
-    short_rounds_ = goes_on ? kShortRounds : short_rounds_ - 1;
+    const bool goes_on = kind == LineKind::inside || rounds_left_ == 0;
+    rounds_left_ = goes_on ? kRoundsInFirstRow : rounds_left_ - 1;
     const std::uint32_t round = place_.turn(goes_on);
     lines_since_ = round > 0 ? round : kLines;
     return goes_on ? kGoesOn : 0;
   }
 
-  // So many rounds of long messages, and then one goes on anyway: before the numbers of lines have gone round, or what
-  // was written behind the first row would look new. The first round too: there memory looks like line number -1.
-  static constexpr std::uint32_t kShortRounds = 1u << 24;
-  static_assert((kShortRounds + 1) * std::uint64_t{kRow} + kLines < std::uint64_t{1} << 32);
+  // After so many rounds within the first row the writer goes through all lines, whatever the messages are: else, once
+  // the numbers of lines have gone round, old lines behind the row would look new. It does so in the first round too:
+  // memory that nobody has written looks like the line of number 2^32 - 1.
+  static constexpr std::uint32_t kRoundsInFirstRow = 1u << 24;
+  static_assert((kRoundsInFirstRow + 1) * std::uint64_t{kRow} + kLines < std::uint64_t{1} << 32);
 
   LinePlace place_;
-  std::uint32_t lines_since_ = kRow;  // this one was last used
-  std::uint32_t short_rounds_ = 0;    // that may still follow
+  // The writer was at this place so many lines ago, or longer: in the first row a round ago, behind it kLines ago.
+  std::uint32_t lines_since_ = kRow;
+  std::uint32_t rounds_left_ = 0;  // that may still be within the first row
 };
 
 }  // namespace tutti::internal::shm

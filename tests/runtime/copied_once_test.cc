@@ -1,0 +1,92 @@
+// Calls in which a rank copies its input once for all others of its host (Message::copies_input), or not, as its memory
+// is: each rank has another kind, and changes it from call to call.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tutti/communicator.h"
+
+namespace tutti::internal {
+namespace {
+
+// What rank `rank` gives in call number `call`, at element i.
+std::uint16_t value(int rank, int call, std::size_t i) {
+  return static_cast<std::uint16_t>(
+      (static_cast<std::size_t>(rank) * 7919 + static_cast<std::size_t>(call) * 31 + i) * 40503u >> 3);
+}
+
+// Elements of a rank: in ordinary, symmetric or adopted memory, by turns. All ranks make theirs in the same call.
+class Elements {
+ public:
+  Elements(Communicator& world, std::size_t count, int turn)
+      : symmetric_(world.allocate(count * sizeof(std::uint16_t))), own_(count) {
+    data_ = turn % 3 == 1 ? symmetric_.as<std::uint16_t>().data() : own_.data();
+    if (turn % 3 == 2) adopted_ = world.adopt(data_, count * sizeof(std::uint16_t));
+  }
+  std::uint16_t* data() { return data_; }
+
+ private:
+  Memory symmetric_;
+  std::vector<std::uint16_t> own_;
+  Registration adopted_;
+  std::uint16_t* data_;
+};
+
+class CopiedOnce : public testing::TestWithParam<int> {};
+
+TEST_P(CopiedOnce, BroadcastBringsTheRootsMessageWhateverTheMemory) {
+  Communicator::run_threads(
+      GetParam(),
+      [](Communicator& world) {
+        int call = 0;
+        for (const std::size_t count : {131'000u, 131'073u, 524'289u, 1'000'003u, 140'000u})
+          for (int root = 0; root < world.size(); ++root, ++call) {
+            Elements memory(world, count, call + world.rank());
+            for (int again = 0; again < 2; ++again) {
+              const bool gives = world.rank() == root;
+              for (std::size_t i = 0; i < count; ++i) memory.data()[i] = gives ? value(root, call + again, i) : 0;
+              world.broadcast(memory.data(), count, DType::bfloat16, root, {.algorithm = Algorithm::one_shot});
+              for (std::size_t i = 0; i < count; ++i)
+                ASSERT_EQ(memory.data()[i], value(root, call + again, i)) << "rank " << world.rank() << ", " << count;
+            }
+            world.barrier();
+          }
+      },
+      "shm");
+}
+
+TEST_P(CopiedOnce, AllGatherBringsEverybodysPartWhateverTheMemory) {
+  Communicator::run_threads(
+      GetParam(),
+      [](Communicator& world) {
+        const auto n = static_cast<std::size_t>(world.size());
+        int call = 0;
+        for (const std::size_t count : {40'001u, 70'000u, 300'003u, 50'000u})
+          for (int turn = 0; turn < 3; ++turn, ++call) {
+            Elements input(world, count, call + world.rank()), output(world, n * count, call / 2 + world.rank());
+            Elements second(world, count, call + world.rank() + 1), second_output(world, n * count, call);
+            for (std::size_t i = 0; i < count; ++i) {
+              input.data()[i] = value(world.rank(), call, i);
+              second.data()[i] = value(world.rank(), call + 100, i);
+            }
+            Work first = world.start_all_gather(input.data(), output.data(), count, DType::bfloat16);
+            world.all_gather(second.data(), second_output.data(), count, DType::bfloat16);
+            first.wait();
+            for (std::size_t i = 0; i < n * count; ++i) {
+              const int from = static_cast<int>(i / count);
+              ASSERT_EQ(output.data()[i], value(from, call, i % count)) << "rank " << world.rank() << ", " << count;
+              ASSERT_EQ(second_output.data()[i], value(from, call + 100, i % count)) << "rank " << world.rank();
+            }
+            world.barrier();
+          }
+      },
+      "shm");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CopiedOnce, testing::Values(2, 3, 5),
+                         [](const auto& it) { return std::to_string(it.param); });
+
+}  // namespace
+}  // namespace tutti::internal
