@@ -60,13 +60,8 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // Own buffers on 2 cores, us, by chain, hierarchical and one_shot. The first figure is for cores that share a
-      // cache, the second for cores that do not. 4 ranks: 128 KiB 9 to 17, 10 to 20 and 12 to 17; 256 KiB 18 to 34, 15
-      // to 30 and 20 to 29; 1 MiB 81 to 170, 73 to
-      // 121 and 54 to 81; 4 MiB 408 to 512, 380 to 465 and 204 to 296. 8 ranks: 1 MiB 190 to 300, 161 to 224 and 111 to
-      // 149; 4 MiB 1110 to 1380, 984 to 1220 and 670 to 737; 16 MiB 9000 to 11300, 4700 to 5500 and 5100 to 6000. 3
-      // ranks, chain and one_shot: 256 KiB 12 and 17, 512 KiB 25 and 26, 2 MiB 100 and 83; chain and hierarchical, 16
-      // MiB 1430 and 1620. 16 ranks: now chain, now hierarchical (bench/results/2026-11-26-pressure.md).
+      // Measured with 3, 4 and 8 ranks on 2 cores: bench/results/2026-11-26-one-copy.md has the figures. 16 ranks: now
+      // chain was quicker, now hierarchical (bench/results/2026-11-26-pressure.md).
       {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 3, HostCount::one, 256 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},

@@ -1,14 +1,14 @@
-// The root gives the message to every other rank itself, chunk behind chunk.
+// The root sends every chunk of the message to every other rank.
 //
 //           0
 //         / | \              root 0
 //        v  v  v
 //        1  2  3
 //
-// Time: (n-1) c alpha + (n-1) M beta with c chunks. Where ranks share memory all read the root's at the same time:
-// (n-1) c alpha + 2 M beta
-// Restrictions: none. If the others cannot read the input where it lies, the root can copy it once to where they can
-// (Message::copies_input). Otherwise it copies a chunk for each of them.
+// Time: (n-1) c alpha + (n-1) M beta with c chunks. Ranks that share memory read the root's at the same time, in
+//       (n-1) c alpha + 2 M beta
+// Restrictions: none. If the other ranks cannot read the input where it lies, the root may copy each chunk once to
+// where they can (Message::copies_input). Else it copies the chunk for each of them.
 //
 // Source: the flat broadcast over a shared buffer of Graham, Shipman, "MPI support for multi-core architectures:
 // optimized shared memory collectives", EuroPVM/MPI 2008.
