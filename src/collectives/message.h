@@ -8,9 +8,9 @@ struct Message {
   int chunks = 1;  // pieces that a slice is pipelined in, where the algorithm pipelines; others use 1
   // Of a collective that exchanges rows: the output is the memory of the input. For the catalogue, not for algorithms.
   bool in_place = false;
-  // This rank copies its input once to where all others can read it, and sends it from there. Each rank's own affair:
-  // the messages are the same. For algorithms with AlgorithmClaims::may_copy_input.
-  bool copies_input = false;
+  // What this rank sends to several others (AlgorithmClaims::copied_once) it copies once to where all of them can read
+  // it, and sends it from there. Each rank's own affair: the messages are the same.
+  bool copies_once = false;
 };
 
 }  // namespace tutti::internal

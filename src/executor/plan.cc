@@ -296,7 +296,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   const Message message{.root = call.root,
                         .chunks = entry.pipelined ? chunks : 1,
                         .in_place = cut.in_place,
-                        .copies_input = entry.may_copy_input && cut.copies_input};
+                        .copies_once = entry.copied_once != Copied::nothing && cut.copies_once};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   CallRows unequal;
@@ -353,10 +353,11 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
     return make_part(call, entry, rank, layout, chunks, host, elements, cut, custom);
   };
   auto plan = part(count);
-  if (entry.may_copy_input && cut.copies_input && plan->scratch_bytes > 0) {
-    Cut shared = cut;
-    shared.copies_input = false;
-    plan->with_shared_input = make_plan(call, entry, rank, layout, chunks, host, shared, custom);
+  if (entry.copied_once != Copied::nothing && cut.copies_once && plan->scratch_bytes > 0) {
+    Cut uncopied = cut;
+    uncopied.copies_once = false;
+    plan->copied = entry.copied_once;
+    plan->uncopied = make_plan(call, entry, rank, layout, chunks, host, uncopied, custom);
   }
   if (count == call.count) return plan;
   plan->parts = (call.count + count - 1) / count;

@@ -60,9 +60,10 @@ struct Plan {
   // The caller's buffers are rows of whole_row_bytes; each part takes the next row_bytes of every row.
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
-  // If this plan copies its input (Message::copies_input): the one that does not, for an input that others can read
-  // where it lies (Transport::shares).
-  std::unique_ptr<Plan> with_shared_input;
+  // If this plan copies something once for several ranks (Message::copies_once): what, and the plan that does not copy
+  // it. That one is for memory that the others can read where it lies (Transport::shares).
+  Copied copied = Copied::nothing;
+  std::unique_ptr<Plan> uncopied;
   // Where rows are not all of one length there is one part, and row_bytes is the rank's longest.
   std::size_t row_bytes = 0, whole_row_bytes = 0;
   bool meets_on_device = false;  // ranks whose buffers lie on one device may do it there
@@ -96,8 +97,8 @@ struct Cut {
   bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
   // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
   const CallRows* rows = nullptr;
-  bool in_place = false;      // of rows that are exchanged: the output is the memory of the input
-  bool copies_input = false;  // as of Message, unless others can read the input where it lies
+  bool in_place = false;     // of rows that are exchanged: the output is the memory of the input
+  bool copies_once = false;  // as of Message, where the memory is not such that others can read it
 };
 
 // chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws

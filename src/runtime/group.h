@@ -179,6 +179,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   Sides look_at_devices(const CallSpec& spec, ConstBuffer input, Buffer output, void* stream) const;
   void admit(Request& request, const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output,
              const Terms& terms, Engine::Lock& lock);
+  const Plan& plan_for_memory(const Request& request) const;
   void stage(Request& request, const Sides& sides, void* stream, Engine::Lock& lock);
   void make_room(const Plan& plan, const Sides& sides, void* stream, Engine::Lock& lock);
   enum class AtOnceEnd { not_begun, sent, over };  // sent: the call is begun, and has sent what it sends

@@ -110,15 +110,21 @@ inline void Group::admit(Request& request, const CallSpec& spec, const Sides& si
   if (exchanges_in_place) check_exchange_in_place(spec);
   request.plan = exchanges_in_place && !packed ? &plan_for(spec, PlanCache::Buffers::in_place) : &plan;
   request.input.data = static_cast<const std::byte*>(input.data);
-  if (request.plan->with_shared_input != nullptr &&
-      job_->transports().shares(request.input.data, request.plan->input_bytes))
-    request.plan = request.plan->with_shared_input.get();
   request.output = static_cast<std::byte*>(output.data);
+  if (request.plan->uncopied != nullptr) request.plan = &plan_for_memory(request);
   request.timeout = terms.timeout;
   request.label = terms.label;
   request.input.scalar = terms.scalar;
   if (packed || terms.stream != nullptr) stage(request, sides, terms.stream, lock);
   request.sequence = ledger_.number_next();
+}
+
+// Of a call that copies something once: whether the memory makes it needless.
+const Plan& Group::plan_for_memory(const Request& request) const {
+  const Plan& plan = *request.plan;
+  const bool shares = plan.copied == Copied::input ? job_->transports().shares(request.input.data, plan.input_bytes)
+                                                   : job_->transports().shares(request.output, plan.output_bytes);
+  return shares ? *plan.uncopied : plan;
 }
 
 // Releases the engine for CUDA: its calls may wait for a stream, and the thread that lets that stream go on may need

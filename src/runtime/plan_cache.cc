@@ -18,8 +18,8 @@ static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk g
 constexpr std::size_t kPartBytes = 8 << 20;
 // All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
 constexpr std::size_t kMaxParts = 32;
-// Calls in which a rank copies its input once, to where all other ranks of its host read it (Cut::copies_input): bytes
-// of the whole message, as of more the copy would take much memory; and of what the rank sends. Own buffers on 2 cores,
+// Calls in which a rank copies what it sends to several others once, to where all of its host read it: bytes of the
+// whole message, as of more the copy would take much memory; and of what the rank sends. Own buffers on 2 cores,
 // all_gather, us, copied for each reader and copied once: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and 31; 4 ranks 256 KiB
 // 17 and 20, 1 MiB 81 and 62, 16 MiB 2990 and 2810; 8 ranks 256 KiB 41 and 38, 1 MiB 196 and 111, 16 MiB 6360 and 4610.
 // Not measured with a core for each rank.
@@ -96,7 +96,7 @@ const Plan& PlanCache::plan_for(const CallSpec& spec, Buffers buffers) {
 // Two readers at least: with one, the copy would only be made elsewhere.
 bool PlanCache::copies_once(Collective collective, std::size_t bytes) const {
   const auto ranks = static_cast<std::size_t>(layout_.ranks());
-  const std::size_t sent = traits_of(collective).has_rows() ? bytes / ranks : bytes;
+  const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / ranks;
   const auto here = std::ranges::count(layout_.host, layout_.host[static_cast<std::size_t>(rank_)]);
   return here > 2 && bytes > kCopiedOnceAbove && bytes <= kCopiedOnceAtMost && sent >= kCopiedOnceFrom;
 }
@@ -111,7 +111,7 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
       .packed = buffers == Buffers::packed,
       .rows = spec.rows,
       .in_place = buffers == Buffers::in_place,
-      .copies_input = buffers != Buffers::packed && spec.rows == nullptr && copies_once(call.collective, bytes)};
+      .copies_once = buffers != Buffers::packed && spec.rows == nullptr && copies_once(call.collective, bytes)};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));

@@ -32,7 +32,7 @@ enum class Space : std::uint8_t {
   output,   // the caller's output; row 0. In place, output row 0 is the same memory as input row 0
   scratch,  // the executor's; holds partial results in the accumulation type. A row holds one slice, its chunks side by
             // side
-  relay,    // the same memory where nothing is combined: holds elements as they are
+  relay,    // other rows of the same memory: hold elements as they are
 };
 inline bool is_scratch(Space space) { return space >= Space::scratch; }
 

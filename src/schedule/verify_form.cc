@@ -62,7 +62,7 @@ class FormCheck {
     if (peer == schedule_.rank) fail("a rank sends no messages to itself");
   }
 
-  void check_region(const Region& region) const {
+  void check_region(const Region& region) {
     const int rows = region.space == Space::input    ? inputs_
                      : region.space == Space::output ? 1
                                                      : schedule_.scratch_rows;
@@ -76,7 +76,7 @@ class FormCheck {
   }
   // Of a send or receive. Rows of which one begins where the one before ends: one behind the other in relay, or in the
   // caller's buffer.
-  void check_extent(const Step& step) const {
+  void check_extent(const Step& step) {
     const auto check_row = [&](const Region& row) {
       step.kind == StepKind::send ? check_region(row) : check_writable(row);
     };
@@ -101,11 +101,13 @@ class FormCheck {
     const RowRange held = region.space == Space::input ? holds_.input(schedule_.rank) : holds_.output(schedule_.rank);
     return held.index(static_cast<int>(region.slice));
   }
-  // One memory is never both.
-  void check_type(const Region& region) const {
-    if (holds_.traits.has_bytes() && (region.space == Space::relay) == holds_.traits.combines())
-      fail(to_text(region) + (holds_.traits.combines() ? ": what is combined passes through scratch"
-                                                       : ": scratch holds partial results, and nothing is combined"));
+  // A row of scratch holds partial results, or it holds elements: never now these and now those.
+  void check_type(const Region& region) {
+    if (!holds_.traits.has_bytes()) return;
+    if (region.space == Space::scratch && !holds_.traits.combines())
+      fail(to_text(region) + ": scratch holds partial results, and nothing is combined");
+    if (spaces_.try_emplace(region.row, region.space).first->second != region.space)
+      fail(to_text(region) + ": another step has the row in another space");
   }
   // A barrier's messages are empty, wherever they are said to lie.
   void check_held(const Region& region) const {
@@ -129,7 +131,7 @@ class FormCheck {
     }
     return "not there";
   }
-  void check_writable(const Region& region) const {
+  void check_writable(const Region& region) {
     check_region(region);
     if (region.space == Space::input) fail("the caller's input is never written");
   }
@@ -195,6 +197,7 @@ class FormCheck {
   int inputs_;
   int step_ = 0;
   std::vector<std::uint32_t> posted_;         // receive steps, by peer
+  std::map<std::uint16_t, Space> spaces_;     // of rows of scratch and relay, as the first step that names one has it
   std::map<int, std::uint32_t> next_posted_;  // above the messages they take
 };
 

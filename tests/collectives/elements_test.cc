@@ -14,7 +14,7 @@ void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Messa
   for (const bool in_place : {false, true}) {
     const std::vector<Schedule> schedules = build_all(
         entry, layout,
-        {.root = message.root, .chunks = message.chunks, .in_place = in_place, .copies_input = message.copies_input});
+        {.root = message.root, .chunks = message.chunks, .in_place = in_place, .copies_once = message.copies_once});
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
     EXPECT_EQ(run.error_text, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
                                   << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
@@ -31,9 +31,9 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
       for (std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1, 11 * ranks + 5})
         for (int chunks : chunks_of(entry)) {
           ++seed;
-          for (const bool copies : entry.may_copy_input ? std::vector{false, true} : std::vector{false})
+          for (const bool copies : entry.copied_once != Copied::nothing ? std::vector{false, true} : std::vector{false})
             expect_right(entry, Layout::of(n),
-                         {.root = static_cast<int>(seed % ranks), .chunks = chunks, .copies_input = copies}, count,
+                         {.root = static_cast<int>(seed % ranks), .chunks = chunks, .copies_once = copies}, count,
                          seed);
         }
     }

@@ -1,6 +1,8 @@
 // Every algorithm of the catalogue is proven for every number of ranks up to 64, and so are the catalogue's claims.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "collectives/sweep.h"
 
 namespace tutti::internal {
@@ -57,6 +59,21 @@ TEST(Catalogue, PipelinesManyChunks) {
   for (const AlgorithmEntry& entry : catalogue())
     if (entry.pipelined)
       for (int n : {2, 5, 8, 13}) expect_proof(entry, Layout::of(n), {.chunks = 40});
+}
+
+// Partial results of 16-bit elements are twice as long as these.
+TEST(TwoShot, ARowIsEitherOfPartialResultsOrOfElements) {
+  const AlgorithmEntry& entry = *find_algorithm(Collective::all_reduce, Algorithm::two_shot);
+  const Layout layout = Layout::of(3);
+  std::vector<Schedule> schedules = build_all(entry, layout, {.copies_once = true});
+  EXPECT_TRUE(verify(schedules, layout, goal_of(entry)).holds);
+  const auto sent = std::ranges::find_if(schedules[0].steps, [](const Step& step) {
+    return step.kind == StepKind::send && step.region.space == Space::relay;
+  });
+  ASSERT_NE(sent, schedules[0].steps.end());
+  sent->region.space = Space::scratch;
+  const Proof proof = verify(schedules, layout, goal_of(entry));
+  EXPECT_NE(proof.reason.find("another step has the row in another space"), std::string::npos) << proof.reason;
 }
 
 }  // namespace

@@ -110,9 +110,9 @@ inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, Mess
   EXPECT_TRUE(proof.holds) << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves() << " leaves, "
                            << in_words(layout.host) << ", root " << message.root << ", " << message.chunks << " chunks"
                            << (message.in_place ? ", in place: " : ": ") << proof.reason;
-  if (entry.may_copy_input && !message.copies_input) {
+  if (entry.copied_once != Copied::nothing && !message.copies_once) {
     Message copying = message;
-    copying.copies_input = true;
+    copying.copies_once = true;
     expect_proof(entry, layout, copying);
   }
   if (takes_both(entry) || message.in_place) return;

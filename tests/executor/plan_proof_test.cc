@@ -54,7 +54,7 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
                   .root = static_cast<std::uint16_t>(count % static_cast<std::uint64_t>(layout.ranks()))};
   expect_proven({entry, layout, call, chunks, {}}, fused);
   if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
-  if (entry.may_copy_input) expect_proven({entry, layout, call, chunks, {.copies_input = true}}, fused);
+  if (entry.copied_once != Copied::nothing) expect_proven({entry, layout, call, chunks, {.copies_once = true}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
 }
@@ -140,7 +140,7 @@ PlannedCall of_random_rows(const AlgorithmEntry& entry, int n, int chunks, bool 
           Layout::of(n),
           call,
           chunks,
-          {.packed = packed, .in_place = in_place, .copies_input = !packed && n % 2 == 0},
+          {.packed = packed, .in_place = in_place, .copies_once = !packed && n % 2 == 0},
           std::move(rows)};
 }
 

@@ -31,7 +31,7 @@ struct PlannedCall {
     message = {.root = call.root,
                .chunks = chunks,
                .in_place = cut.in_place,
-               .copies_input = entry.may_copy_input && cut.copies_input};
+               .copies_once = entry.copied_once != Copied::nothing && cut.copies_once};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       Cut own = cut;

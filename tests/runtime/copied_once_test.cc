@@ -1,5 +1,5 @@
-// Calls in which a rank copies its input once for all others of its host (Message::copies_input), or not, as its memory
-// is: each rank has another kind, and changes it from call to call.
+// Calls in which a rank copies once what it sends to all others of its host (Message::copies_once), or not, as its
+// memory is: each rank has another kind, and changes it from call to call.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -78,6 +78,30 @@ TEST_P(CopiedOnce, AllGatherBringsEverybodysPartWhateverTheMemory) {
               const int from = static_cast<int>(i / count);
               ASSERT_EQ(output.data()[i], value(from, call, i % count)) << "rank " << world.rank() << ", " << count;
               ASSERT_EQ(second_output.data()[i], value(from, call + 100, i % count)) << "rank " << world.rank();
+            }
+            world.barrier();
+          }
+      },
+      "shm");
+}
+
+TEST_P(CopiedOnce, AllReduceBringsTheSumWhateverTheMemory) {
+  Communicator::run_threads(
+      GetParam(),
+      [](Communicator& world) {
+        int call = 0;
+        for (const std::size_t count : {140'000u, 131'073u, 524'289u, 1'000'003u, 200'001u})
+          for (const bool in_place : {false, true}) {
+            ++call;
+            Elements input(world, count, call), output(world, count, call + world.rank());
+            auto* const out = reinterpret_cast<std::uint8_t*>(output.data());
+            auto* const in = in_place ? out : reinterpret_cast<std::uint8_t*>(input.data());
+            for (std::size_t i = 0; i < 2 * count; ++i) in[i] = value(world.rank(), call, i) % 16;
+            world.all_reduce(in, out, 2 * count, DType::uint8, Op::sum);
+            for (std::size_t i = 0; i < 2 * count; ++i) {
+              int sum = 0;
+              for (int rank = 0; rank < world.size(); ++rank) sum += value(rank, call, i) % 16;
+              ASSERT_EQ(out[i], sum) << "rank " << world.rank() << ", " << count << ", element " << i;
             }
             world.barrier();
           }

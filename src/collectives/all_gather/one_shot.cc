@@ -10,7 +10,7 @@
 // Restrictions: none. The sends stand right behind the copy of what they send, so that where memory is shared one pass
 // writes all outputs, or the rings on the way there. Large pieces of symmetric memory are lent instead: the input,
 // since what this core has just written, the output, would have to come back to the peer's core every time. Large
-// pieces of other memory are copied once to where all others read them (Message::copies_input).
+// pieces of other memory are copied once to where all others read them (Message::copies_once).
 //
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
@@ -26,7 +26,7 @@ const AlgorithmClaims algorithms::all_gather::one_shot_claims{
     .canonical = true,
     .several_leaves = true,
     .pipelined = true,
-    .may_copy_input = true,
+    .copied_once = Copied::input,
     .messages = "n (n-1) c",
     .bytes = "(n-1)/n M",
     .rounds = "1",
@@ -35,12 +35,12 @@ const AlgorithmClaims algorithms::all_gather::one_shot_claims{
 Schedule algorithms::all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks, true);
-  if (message.copies_input) builder.new_scratch_row();
+  if (message.copies_once) builder.new_scratch_row();
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
     builder.copy(input(rank, chunk), output(rank, chunk));
-    const Region sent = message.copies_input ? relay(0, rank, chunk) : input(rank, chunk);
-    if (message.copies_input) builder.copy(input(rank, chunk), sent);
+    const Region sent = message.copies_once ? relay(0, rank, chunk) : input(rank, chunk);
+    if (message.copies_once) builder.copy(input(rank, chunk), sent);
     for (int peer : peers) builder.send(peer, sent);
   }
   return std::move(builder).build();

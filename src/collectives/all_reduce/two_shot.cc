@@ -24,6 +24,7 @@ const AlgorithmClaims algorithms::all_reduce::two_shot_claims{
     .canonical = true,
     .several_leaves = true,
     .pipelined = true,
+    .copied_once = Copied::output,
     .messages = "2 n (n-1) c",
     .bytes = "2 (n-1)/n M",
     .rounds = "2",
@@ -38,11 +39,14 @@ Schedule algorithms::all_reduce::two_shot(int rank, const Layout& layout, const 
   const auto receive = [&](int chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
   };
+  const int row = message.copies_once ? builder.new_scratch_row() : 0;
   reduction.combine_partials(0);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     if (chunk + 1 < message.chunks) reduction.combine_partials(chunk + 1);
     reduction.combine_result(output(rank, chunk), true);
-    for (int peer : peers) builder.send(peer, output(rank, chunk));
+    const Region sent = message.copies_once ? relay(row, rank, chunk) : output(rank, chunk);
+    if (message.copies_once) builder.copy(output(rank, chunk), sent);
+    for (int peer : peers) builder.send(peer, sent);
     if (chunk > 0) receive(chunk - 1);
   }
   receive(message.chunks - 1);

@@ -8,7 +8,7 @@
 // Time: (n-1) c alpha + (n-1) M beta with c chunks. Ranks that share memory read the root's at the same time, in
 //       (n-1) c alpha + 2 M beta
 // Restrictions: none. If the other ranks cannot read the input where it lies, the root may copy each chunk once to
-// where they can (Message::copies_input). Else it copies the chunk for each of them.
+// where they can (Message::copies_once). Else it copies the chunk for each of them.
 //
 // Source: the flat broadcast over a shared buffer of Graham, Shipman, "MPI support for multi-core architectures:
 // optimized shared memory collectives", EuroPVM/MPI 2008.
@@ -24,7 +24,7 @@ const AlgorithmClaims algorithms::broadcast::one_shot_claims{
     .canonical = true,
     .several_leaves = true,
     .pipelined = true,
-    .may_copy_input = true,
+    .copied_once = Copied::input,
     .messages = "(n-1) c",
     .bytes = "(n-1) M",
     .rounds = "1",
@@ -37,11 +37,11 @@ Schedule algorithms::broadcast::one_shot(int rank, const Layout& layout, const M
     for (int chunk = 0; chunk < message.chunks; ++chunk) builder.receive(message.root, output(0, chunk));
     return std::move(builder).build();
   }
-  if (message.copies_input) builder.new_scratch_row();
+  if (message.copies_once) builder.new_scratch_row();
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     builder.copy(input(0, chunk), output(0, chunk));
-    const Region sent = message.copies_input ? relay(0, 0, chunk) : input(0, chunk);
-    if (message.copies_input) builder.copy(input(0, chunk), sent);
+    const Region sent = message.copies_once ? relay(0, 0, chunk) : input(0, chunk);
+    if (message.copies_once) builder.copy(input(0, chunk), sent);
     for (int peer : peers_after(rank, n)) builder.send(peer, sent);
   }
   return std::move(builder).build();
