@@ -45,7 +45,7 @@ void mark_fusible(std::span<PlanStep> steps, std::span<const PlanSource> sources
 void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto* const reduce = std::get_if<ReduceStep>(&steps[i]);
-    if (reduce == nullptr || reduce->to.space != Space::scratch || reduce->finish || reduce->count == 0) continue;
+    if (reduce == nullptr || !reduce->partial || reduce->finish || reduce->count == 0) continue;
     std::size_t next = i + 1;
     while (next < steps.size() && is_wait(steps[next])) ++next;
     if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))

@@ -264,7 +264,7 @@ void Interpreter::consume(int rank, const Step& step) {
     if (source.partial != (from.space == Space::scratch))
       throw RunError{"a source of another type than it is taken for"};
     if (transfer != nullptr) transfer->given_back = transfer->arrived = true;
-    if (step.region.space == Space::output && !step.finish && (source.partial || step.part_count > 1))
+    if (step.region.space != Space::scratch && !step.finish && (source.partial || step.part_count > 1))
       throw RunError{"a partial result rounded"};
   }
 }

@@ -101,7 +101,7 @@ class FormCheck {
     const RowRange held = region.space == Space::input ? holds_.input(schedule_.rank) : holds_.output(schedule_.rank);
     return held.index(static_cast<int>(region.slice));
   }
-  // A row of scratch holds partial results, or it holds elements: never now these and now those.
+  // All steps of a rank agree whether a row holds partial results (scratch) or elements (relay).
   void check_type(const Region& region) {
     if (!holds_.traits.has_bytes()) return;
     if (region.space == Space::scratch && !holds_.traits.combines())
@@ -182,12 +182,12 @@ class FormCheck {
                        to_text(to)));
   }
 
-  // Scratch holds what is unfinished; output what is finished or was never combined.
+  // Scratch holds what is unfinished; output and relay what is finished or was never combined.
   void check_result(const Step& step) const {
     if (step.region.space == Space::scratch) {
       if (step.finish) fail("a finished result does not belong in scratch, which holds partial results");
     } else if (!step.finish && (step.part_count > 1 || schedule_.sources_of(step)[0].partial)) {
-      fail("a partial result is stored into the output unfinished");
+      fail("a partial result is stored unfinished where elements are");
     }
   }
 

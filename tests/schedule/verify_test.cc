@@ -99,7 +99,7 @@ TEST(Verify, RefusesLeavesLostDoubledOrUnfinished) {
                          "(input[slice 0 chunk 0] + input[slice 0 chunk 0]) + from 1"),
                 "rank 0's output slice 0 chunk 0 ends as finish(((0 + 0) + 1)): not every leaf exactly once");
   expect_reason(replaced(kGather, "finish(input[slice 0 chunk 0] + from 1)", "input[slice 0 chunk 0] + from 1"),
-                "a partial result is stored into the output unfinished");
+                "a partial result is stored unfinished where elements are");
   expect_reason(replaced(kGather, "input[slice 0 chunk 0] + from 1", "from 1 + input[slice 0 chunk 0]"),
                 "canonical order");
   expect_reason("rank 0 of 1: 1 slice x 1 chunk, 0 scratch rows\n output[slice 0 chunk 0] = input[slice 0 chunk 0]",

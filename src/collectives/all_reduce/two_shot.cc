@@ -9,7 +9,8 @@
 //
 // Time: 2 (n-1) c alpha + 2 (n-1)/n M beta + M gamma
 // Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all
-// inputs and writes all outputs. In place nothing waits: a peer answers after it has read.
+// inputs and writes all outputs. Long results in ordinary memory are copied once instead, to where all others read them
+// (Message::copies_once). In place nothing waits: a peer answers after it has read.
 // Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of
 // Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
 #include "collectives/algorithms.h"

@@ -13,10 +13,9 @@
 namespace tutti::internal::verbs {
 namespace {
 
-// A write is given up, and the peer with it, after kRetries + 1 tries of 4.096 us * 2^kTimeout = 268 ms each (devices
-// may take up to four times as long): 1.9 seconds, or 7.5. Networks that reroute, and virtual machines that wait for a
-// processor, answer again within a second. Seven retries would mean for ever on some devices.
-constexpr int kTimeout = 16;
+// A write is given up, and the peer with it, after kRetries + 1 tries of this many times 4.096 us * 2^kTimeout = 67 ms
+// (devices may take up to four times as long): half a second, or two. Seven would mean for ever on some devices.
+constexpr int kTimeout = 14;
 constexpr int kRetries = 6;
 constexpr std::uint32_t kMaxInline = 256;         // bytes, asked for
 constexpr std::uint64_t kReportEvery = 16;        // writes
