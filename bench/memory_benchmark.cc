@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "collectives/catalogue.h"
+#include "selection/choose.h"
 #include "transport/shm/lane.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/layout.h"
@@ -91,10 +92,9 @@ struct Shared {
     const std::size_t count = bytes / sizeof(float);
     const auto* entry = tutti::internal::find_algorithm(
         tutti::Collective::all_reduce, world.choose(tutti::Collective::all_reduce, count, tutti::DType::float32));
-    // As PlanCache has it: long results in ordinary memory are copied once for all that read them.
-    const bool copies_once = !symmetric && ranks > 2 && bytes / static_cast<std::size_t>(ranks) >= 128 << 10;
+    const bool once = !symmetric && tutti::internal::copies_once(tutti::Collective::all_reduce, bytes, ranks, ranks);
     const auto schedules =
-        tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), {.copies_once = copies_once});
+        tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), {.copies_once = once});
     for (int rank = 0; rank < ranks; ++rank) {
       const tutti::internal::Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
       const std::size_t slice = bytes / schedule.slices;

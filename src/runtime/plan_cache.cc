@@ -18,16 +18,6 @@ static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk g
 constexpr std::size_t kPartBytes = 8 << 20;
 // All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
 constexpr std::size_t kMaxParts = 32;
-// Calls in which a rank copies what it sends to all others of its host once, to where they read it: bytes of the whole
-// message, and of what the rank sends, as a longer copy leaves the caches and takes much memory. Own buffers on 2
-// cores, us, copied for each reader and copied once. All_gather: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and 31, 16 MiB
-// 2540 and 2830; 4 ranks 256 KiB 17 and 20, 1 MiB 81 and 62, 16 MiB 3330 and 2880; 8 ranks 256 KiB 41 and 38, 1 MiB 210
-// and 120, 16 MiB 5450 and 4400. All_reduce: 3 ranks 512 KiB 59 and 52, 16 MiB 3520 and 3850; 4 ranks 512 KiB 62 and
-// 57, 1 MiB 128 and 104, 32 MiB 8210 and 8490; 8 ranks 512 KiB 158 and 170, 1 MiB 412 and 339, 32 MiB 18500 and 16700.
-// Not measured with a core for each rank, nor where some of the messages go to other hosts.
-constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceAtMost = 4 << 20;
-constexpr std::size_t kCopiedOnceFrom = 32 << 10, kSumsCopiedOnceFrom = 128 << 10;
-
 }  // namespace
 
 PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, const Host& host, bool cuts, const Log& log)
@@ -96,26 +86,18 @@ const Plan& PlanCache::plan_for(const CallSpec& spec, Buffers buffers) {
   return *plan;
 }
 
-// Two readers at least: with one, the copy would only be made elsewhere.
-bool PlanCache::copies_once(Collective collective, std::size_t bytes) const {
-  const auto ranks = static_cast<std::size_t>(layout_.ranks());
-  const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / ranks;
-  const std::size_t least = traits_of(collective).combines() ? kSumsCopiedOnceFrom : kCopiedOnceFrom;
-  const auto here = std::ranges::count(layout_.host, layout_.host[static_cast<std::size_t>(rank_)]);
-  return here > 2 && bytes > kCopiedOnceAbove && sent >= least && sent <= kCopiedOnceAtMost;
-}
-
 std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Buffers buffers) const {
   const AlgorithmEntry& entry = *find_algorithm(call.collective, call.algorithm);
   const std::size_t bytes = bytes_of(call);
   // Parts are partitioned otherwise than the whole call: only the canonical order stays the same then.
   const bool cuts = cuts_ && entry.canonical && spec.rows == nullptr;
-  const Cut cut{
-      .part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
-      .packed = buffers == Buffers::packed,
-      .rows = spec.rows,
-      .in_place = buffers == Buffers::in_place,
-      .copies_once = buffers != Buffers::packed && spec.rows == nullptr && copies_once(call.collective, bytes)};
+  const auto here = std::ranges::count(layout_.host, layout_.host[static_cast<std::size_t>(rank_)]);
+  const Cut cut{.part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0,
+                .packed = buffers == Buffers::packed,
+                .rows = spec.rows,
+                .in_place = buffers == Buffers::in_place,
+                .copies_once = buffers != Buffers::packed && spec.rows == nullptr &&
+                               copies_once(call.collective, bytes, layout_.ranks(), here)};
   const int chunks = chooser_.chunks(call.collective, call.algorithm,
                                      cut.part_bytes == 0 ? bytes : std::min(bytes, cut.part_bytes), call.order);
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));

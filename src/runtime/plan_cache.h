@@ -54,7 +54,6 @@ class PlanCache {
   const CustomOperator* custom_of(const Call& call) const;
   std::size_t bytes_of(const Call& call) const;
   Call resolve(const CallSpec& spec) const;
-  bool copies_once(Collective collective, std::size_t bytes) const;
   std::unique_ptr<Plan> make(const CallSpec& spec, const Call& call, Buffers buffers) const;
 
   const int rank_;

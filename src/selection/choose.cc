@@ -20,6 +20,16 @@ constexpr std::size_t kPairChunkBytes = 256 * kKiB;
 constexpr std::size_t kSharedChunkBytes = 256 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
 
+// Calls in which a rank copies what it sends to all others of its host once, to where they read it: bytes of the whole
+// message, and of what the rank sends, as a longer copy leaves the caches and takes much memory. Own buffers on 2
+// cores, us, copied for each reader and copied once. All_gather: 3 ranks 256 KiB 15 and 17, 512 KiB 34 and 31, 16 MiB
+// 2540 and 2830; 4 ranks 256 KiB 17 and 20, 1 MiB 81 and 62, 16 MiB 3330 and 2880; 8 ranks 256 KiB 41 and 38, 1 MiB 210
+// and 120, 16 MiB 5450 and 4400. All_reduce: 3 ranks 512 KiB 59 and 52, 16 MiB 3520 and 3850; 4 ranks 512 KiB 62 and
+// 57, 1 MiB 128 and 104, 32 MiB 8210 and 8490; 8 ranks 512 KiB 158 and 170, 1 MiB 412 and 339, 32 MiB 18500 and 16700.
+// Not measured with a core for each rank, nor where some of the messages go to other hosts.
+constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceAtMost = 4 << 20;
+constexpr std::size_t kCopiedOnceFrom = 32 << 10, kSumsCopiedOnceFrom = 128 << 10;
+
 // Short messages between hosts, several rows of which go in one. Over TCP on two cores, each rank a host of its own, by
 // turns, us for 4 KiB: all_to_all one_shot and bruck took 53 and 41 with 4 ranks, 200 and 139 with 8, 1770 and 490 with
 // 16; scatter one_shot and binomial_tree 17 and 13, 45 and 31, 128 and 76; all_gather one_shot, ring and bruck 53, 59
@@ -127,6 +137,13 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
       return chunks_of(bytes,
                        rule.chunk_bytes > 0 ? rule.chunk_bytes : default_chunk_bytes(collective, algorithm, ranks_));
   return chunks_of(bytes, default_chunk_bytes(collective, algorithm, ranks_));
+}
+
+bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here) {
+  const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / static_cast<std::size_t>(ranks);
+  const std::size_t least = traits_of(collective).combines() ? kSumsCopiedOnceFrom : kCopiedOnceFrom;
+  // With one reader the copy would only be made elsewhere.
+  return here > 2 && bytes > kCopiedOnceAbove && sent >= least && sent <= kCopiedOnceAtMost;
 }
 
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks) {

@@ -75,6 +75,10 @@ class Chooser {
   std::array<std::vector<Rule>, kCollectiveCount> rules_;  // by collective
 };
 
+// Whether a rank copies what it sends to several others once, to where those of its host can read it
+// (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
+bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
+
 // Of the whole message.
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks);
 inline constexpr int kMaxChunks = 128;

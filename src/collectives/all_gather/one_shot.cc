@@ -15,6 +15,7 @@
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
 #include "collectives/algorithms.h"
+#include "collectives/one_copy.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 #include "schedule/builder.h"
@@ -35,12 +36,11 @@ const AlgorithmClaims algorithms::all_gather::one_shot_claims{
 Schedule algorithms::all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks, true);
-  if (message.copies_once) builder.new_scratch_row();
+  OneCopy one_copy(builder, message);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
     builder.copy(input(rank, chunk), output(rank, chunk));
-    const Region sent = message.copies_once ? relay(0, rank, chunk) : input(rank, chunk);
-    if (message.copies_once) builder.copy(input(rank, chunk), sent);
+    const Region sent = one_copy.of(input(rank, chunk));
     for (int peer : peers) builder.send(peer, sent);
   }
   return std::move(builder).build();

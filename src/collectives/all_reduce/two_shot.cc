@@ -15,6 +15,7 @@
 // Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
 #include "collectives/algorithms.h"
 #include "collectives/canonical_tree.h"
+#include "collectives/one_copy.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 
@@ -40,13 +41,12 @@ Schedule algorithms::all_reduce::two_shot(int rank, const Layout& layout, const 
   const auto receive = [&](int chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
   };
-  const int row = message.copies_once ? builder.new_scratch_row() : 0;
+  OneCopy one_copy(builder, message);
   reduction.combine_partials(0);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     if (chunk + 1 < message.chunks) reduction.combine_partials(chunk + 1);
     reduction.combine_result(output(rank, chunk), true);
-    const Region sent = message.copies_once ? relay(row, rank, chunk) : output(rank, chunk);
-    if (message.copies_once) builder.copy(output(rank, chunk), sent);
+    const Region sent = one_copy.of(output(rank, chunk));
     for (int peer : peers) builder.send(peer, sent);
     if (chunk > 0) receive(chunk - 1);
   }

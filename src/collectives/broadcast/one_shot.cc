@@ -13,6 +13,7 @@
 // Source: the flat broadcast over a shared buffer of Graham, Shipman, "MPI support for multi-core architectures:
 // optimized shared memory collectives", EuroPVM/MPI 2008.
 #include "collectives/algorithms.h"
+#include "collectives/one_copy.h"
 #include "collectives/peers.h"
 #include "collectives/regions.h"
 #include "schedule/builder.h"
@@ -37,11 +38,10 @@ Schedule algorithms::broadcast::one_shot(int rank, const Layout& layout, const M
     for (int chunk = 0; chunk < message.chunks; ++chunk) builder.receive(message.root, output(0, chunk));
     return std::move(builder).build();
   }
-  if (message.copies_once) builder.new_scratch_row();
+  OneCopy one_copy(builder, message);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     builder.copy(input(0, chunk), output(0, chunk));
-    const Region sent = message.copies_once ? relay(0, 0, chunk) : input(0, chunk);
-    if (message.copies_once) builder.copy(input(0, chunk), sent);
+    const Region sent = one_copy.of(input(0, chunk));
     for (int peer : peers_after(rank, n)) builder.send(peer, sent);
   }
   return std::move(builder).build();

@@ -18,6 +18,10 @@ class LinePlace {
   Line& in(Lane& lane) const {
     return *reinterpret_cast<Line*>(reinterpret_cast<std::byte*>(static_cast<Line*>(lane.lines)) + offset_);
   }
+  // On to the line behind this one.
+  void pass(const Line& line) {
+    if (!advance()) turn(goes_on(line));
+  }
   // On to the next line. False: a row ends here, and turn() has to follow.
   bool advance() {
     offset_ += sizeof(Line);
@@ -35,7 +39,8 @@ class LinePlace {
   }
 
  private:
-  std::uint32_t offset_ = 0, end_ = kRow * sizeof(Line);  // bytes from the first line on; `end_`: of the row
+  // Bytes from the first line on, which costs no multiplication; `end_`: of the row.
+  std::uint32_t offset_ = 0, end_ = kRow * sizeof(Line);
 };
 
 // The writer's.

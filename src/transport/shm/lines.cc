@@ -12,7 +12,7 @@ void Lines::refresh_acked() {
     if (static_cast<std::uint32_t>(stamp) != number + 1) break;
     if (noted_ == number) note(line, number);  // space is not free that the peer has written to
     read_ack(static_cast<std::uint32_t>(stamp >> 32));
-    if (!place.advance()) place.turn(goes_on(line));
+    place.pass(line);
   }
   read_ack(ack);
 }

@@ -50,8 +50,7 @@ class Lines {
   const Line* arrived();
   // The first line, of this kind, has been consumed; and the fragment that it announced, if it is of such a kind.
   void consume(LineKind kind, std::span<const std::byte> fragment) {
-    const Line& line = from_.in(lanes_.in());
-    if (!from_.advance()) from_.turn(goes_on(line));
+    from_.pass(from_.in(lanes_.in()));
     kind == LineKind::inside ? acks_.consume(false) : consume_elsewhere(kind, fragment);
   }
 
