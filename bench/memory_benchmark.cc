@@ -80,19 +80,30 @@ Usage usage(bool of_verbs) {
   return now;
 }
 
+struct Stage {
+  const char* name;
+  std::size_t bytes;
+  bool symmetric;
+};
+
 // Lanes (of verbs: queue pairs) and rings of a whole communicator, by who talks to whom.
 struct Shared {
   std::set<std::pair<int, int>> lanes, rings;  // writer and owner
   bool exact = true;                           // else no more than that
   std::map<int, std::size_t> scratch_bytes;    // by rank: of the call that needs most
 
-  void add_call(const Communicator& world, std::size_t bytes, bool symmetric, std::size_t grain) {
+  void add_call(const Communicator& world, const Stage& call, bool of_verbs) {
+    const std::size_t bytes = call.bytes;
+    const bool symmetric = call.symmetric;
+    const std::size_t grain = of_verbs ? 1 : kPageBytes;
     exact = true;
     const int ranks = world.size();
     const std::size_t count = bytes / sizeof(float);
     const auto* entry = tutti::internal::find_algorithm(
         tutti::Collective::all_reduce, world.choose(tutti::Collective::all_reduce, count, tutti::DType::float32));
-    const bool once = !symmetric && tutti::internal::copies_once(tutti::Collective::all_reduce, bytes, ranks, ranks);
+    // Over verbs no rank reads another's memory: nothing is copied for it.
+    const bool once =
+        !symmetric && !of_verbs && tutti::internal::copies_once(tutti::Collective::all_reduce, bytes, ranks, ranks);
     const auto schedules =
         tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), {.copies_once = once});
     for (int rank = 0; rank < ranks; ++rank) {
@@ -126,11 +137,6 @@ struct Shared {
   }
 };
 
-struct Stage {
-  const char* name;
-  std::size_t bytes;
-  bool symmetric;
-};
 constexpr Stage kStages[] = {{"made", 0, true},
                              {"8 B", kSmallBytes, true},
                              {"1 MiB, symmetric", kLargeBytes, true},
@@ -169,7 +175,7 @@ int measure(int ranks, const std::string& transport) {
       for (Communicator& each : made) call(each, stage);
       const Usage now = look();
       if (world.rank() != 0) continue;
-      if (stage.bytes > 0) shared.add_call(world, stage.bytes, stage.symmetric, of_verbs ? 1 : kPageBytes);
+      if (stage.bytes > 0) shared.add_call(world, stage, of_verbs);
       const double each = ranks * communicators, said = shared.bytes(ranks, transport) / ranks;
       const double found = (of_verbs ? now.registered - before.registered : now.shared - before.shared) / each;
       const double pairs = (now.queue_pairs - before.queue_pairs) / each;
