@@ -32,16 +32,22 @@ class AtOnce {
     PeerLink* link;
     Place from;
     std::size_t bytes;
+    Copier copier;
   };
   struct Incoming {
     PeerLink* link;
     std::size_t bytes;
     std::size_t peer;
+    bool is_combined;  // else received
   };
+  bool can_send(const Outgoing& message) const {
+    return message.link->channel->can_send_at_once(spaces_.at(message.from), message.bytes, message.copier);
+  }
   static bool suits(const Plan& plan, std::span<const PeerLink> links);
   void combine(const ReduceStep& step);
 
   const Plan* plan_ = nullptr;
+  std::span<PeerLink> links_;
   Workspace* workspace_ = nullptr;
   std::vector<const ReduceStep*> copies_;  // that are made before anything is sent
   std::vector<Outgoing> out_;

@@ -53,9 +53,10 @@ constexpr Rule kIsCombined{};
 struct CopiesBelow {
   std::size_t usual, crowded;
 };
-// broadcast: 4 KiB 0.24 and 0.14, 8 KiB 0.25 and 0.19, 16 KiB 0.28 and 0.28; between cores that share no cache 8 KiB
-// 0.66 and 0.62, 16 KiB 0.69 and 0.83. Not measured for crowded ranks but those of a broadcast.
-constexpr CopiesBelow kOnlySendsCopies{16 * kKiB, 128 * kKiB};
+// broadcast, copied at once (AtOnce): 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and 0.94; between cores
+// that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks but those of a
+// broadcast.
+constexpr CopiesBelow kOnlySendsCopies{40 * kKiB, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
@@ -66,7 +67,7 @@ constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};
 // copies are no slower than with ordinary buffers.
 constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
 // Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.26, 8
-// KiB 0.45 and 0.33, 16 KiB 0.79 and 0.55; of 8 KiB by 4 crowded ranks 5.4 and 3.6.
+// KiB 0.45 and 0.27, 16 KiB 0.79 and 0.49; of 8 KiB by 4 crowded ranks 5.4 and 3.6.
 constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB};
 // all_reduce by two_shot, 4 crowded ranks, messages of 2 KiB: 5.2 and 5.7.
 constexpr CopiesBelow kExchangesSlicesCopies{};

@@ -48,10 +48,11 @@ std::vector<Rule> built_in_rules() {
       // 4 KiB, one_shot and two_shot: 2 ranks 0.45 and 0.71 us; on 2 cores, 4 ranks 4.1 and 6.5, 8 ranks 23 and 30.
       {all_reduce, 8, HostCount::one, 4 * kKiB, canonical, one_shot},
       {all_reduce, kAnyRanks, HostCount::one, 2 * kKiB, canonical, recursive_doubling},
-      // 8 KiB, one_shot and two_shot: 2 ranks 0.34 and 0.46 us, symmetric 0.33 and 0.30; cores that share no cache 1.03
-      // and 1.55. 3 ranks on 2 cores 3.2 and 5.5, 4 ranks 3.6 and 5.6; with a core each not measured. Of 16 KiB 2 ranks
-      // have 0.55 and 0.67, but symmetric 0.55 and 0.35.
+      // 8 KiB, one_shot and two_shot: 3 ranks on 2 cores 3.2 and 5.5 us, 4 ranks 3.6 and 5.6; with a core each not
+      // measured. 2 ranks, 16 KiB: 0.48 and 0.67, between cores that share no cache 1.32 and 2.22; but symmetric memory
+      // 0.49 and 0.34, 1.30 and 0.97. 24 KiB: 0.84 both ways.
       {all_reduce, 4, HostCount::one, 8 * kKiB, canonical, one_shot},
+      {all_reduce, 2, HostCount::one, 16 * kKiB, canonical, one_shot},
       {all_reduce, 2, HostCount::one, 4096 * kKiB, canonical, two_shot, kPairChunkBytes},
       {all_reduce, 32, HostCount::one, kAnyBytes, canonical, two_shot},
       {all_reduce, 2, HostCount::any, 4 * kKiB, canonical, one_shot},

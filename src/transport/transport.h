@@ -94,20 +94,26 @@ class Channel {
   // at, outside of a turn. None of these throws. Nothing is what a transport says that never does so; then nothing else
   // here is called.
   virtual std::optional<std::size_t> most_at_once() const { return std::nullopt; }
-  // Sends the next message so, which counts as sent; false: it cannot now, and nothing has happened.
-  virtual bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
-    static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
+  // Sends the next message so, which counts as sent; false: it cannot now, or should go by send(), as `copier` says,
+  // and nothing has happened.
+  virtual bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
+    static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
     return false;
   }
-  virtual bool can_send_at_once() { return false; }  // whether that would be true
+  // Whether that would be true.
+  virtual bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
+    static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
+    return false;
+  }
   // The first message that no receive has claimed, if it is here and has this tag and this length; else nullptr.
-  // Looking takes nothing, and does what flush() does. Then: takes it, which ends what look_at_once() gave. It counts
-  // as viewed.
+  // Looking takes nothing, and does what flush() does.
   virtual const std::byte* look_at_once(const Tag& tag, std::size_t bytes) {
     static_cast<void>(tag), static_cast<void>(bytes);
     return nullptr;
   }
-  virtual void take_at_once() {}
+  // Then: takes it, which ends what look_at_once() gave. It counts as viewed. Copies it to `to` first, unless that is
+  // nullptr.
+  virtual void take_at_once(std::byte* to = nullptr) { static_cast<void>(to); }
 
   // --- both ----------------------------------------------------------------------------------------------------------
   // Moves what can be moved. True if anything did.

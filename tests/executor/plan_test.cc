@@ -66,7 +66,7 @@ TEST(MakePlan, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), Copier::peer) << "the root copies its own row meanwhile";
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), Copier::each) << "the root has to combine";
   EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), Copier::sender) << "it would only wait for the peer";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 16 << 10), Copier::each);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 48 << 10), Copier::each);
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 32 << 10, 1), Copier::sender);
   EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::sender) << "it may overwrite what it sends";
   EXPECT_EQ(copier(all_reduce, Algorithm::two_shot, 4 << 10), Copier::each);

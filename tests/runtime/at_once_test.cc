@@ -29,7 +29,7 @@ TEST_P(AtOnceCalls, AreRightWhetherAPeerIsLateOrNot) {
     std::vector<Shape> shapes;
     std::vector<std::vector<std::vector<std::byte>>> right;
     for (const Collective collective : kWithBuffers)
-      for (const std::size_t count : {std::size_t{2}, std::size_t{300}}) {
+      for (const std::size_t count : {std::size_t{2}, std::size_t{300}, std::size_t{1200}, std::size_t{7000}}) {
         shapes.push_back({collective, count, DType::float32, Op::sum, ranks - 1});
         right.push_back(expected(shapes.back(), ranks));
       }
@@ -65,7 +65,7 @@ TEST_P(AtOnceCalls, KeepTheirOrderAmongOthers) {
         };
         std::fill(other.begin(), other.end(), 7);
         for (int call = 0; call < calls; ++call) {
-          const std::size_t count = same() % 20 == 0 ? 5000 : 1 + same() % 3;
+          const std::size_t count = same() % 20 == 0 ? 5000 : same() % 5 == 0 ? 500 + same() % 2000 : 1 + same() % 3;
           if (same() % 8 == 0) {
             if (started_count > 0) finish();
             started_count = count;

@@ -108,6 +108,20 @@ TEST(ShmBounds, ALineThatPointsOutsideIsRefusedByView) {
   }
 }
 
+// Whoever only looks hears of nothing; the next one who waits for it does.
+TEST(ShmBounds, ALineThatPointsOutsideIsNotTakenAtOnce) {
+  for (const Wrong& wrong : wrong_lines()) {
+    WrongPeer pair;
+    pair.peers_channel->flush();
+    const std::byte out[8]{};
+    pair.channel->send(kTag, out, sizeof out);  // which connects
+    pair.write(shm::kFirstLine, wrong.kind, kBytes, wrong.at, wrong.bytes);
+    EXPECT_EQ(pair.channel->look_at_once(kTag, kBytes), nullptr) << wrong.what;
+    std::span<const std::byte> here;
+    EXPECT_THROW(pair.channel->view(kTag, kBytes, here), ChannelClosed) << wrong.what;
+  }
+}
+
 // What the peer may write to is as long as what this rank wrote there, and comes back once.
 TEST(ShmBounds, AFragmentInThisRanksRingIsRefusedWhereThereCanBeNone) {
   for (const bool is_twice : {false, true}) {

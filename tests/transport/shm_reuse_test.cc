@@ -119,6 +119,7 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
     std::size_t read = 0;
     std::uint64_t posted = 0;
   };
+  int at_once = 0, looked = 0;
   Way ways[] = {{*pair.to_second, *pair.to_first, {}}, {*pair.to_first, *pair.to_second, {}}};
   for (unsigned turn = 0; turn < 6000; ++turn) {
     Way& way = ways[random() % 2];
@@ -132,9 +133,12 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
         way.from.send(kShmTag, lent, ShmPair::kBytes);
       } else {
         way.sent.push_back(message(bytes, turn));
-        if (std::byte* const room =
-                kind == 2 && way.from.sent() + 1 == way.sent.size() ? way.from.reserve(kShmTag, bytes) : nullptr;
-            room != nullptr) {
+        if (random() % 3 == 0 && bytes <= shm::kMostAtOnceBytes &&
+            way.from.send_at_once(kShmTag, way.sent.back().data(), bytes)) {
+          ++at_once;
+        } else if (std::byte* const room =
+                       kind == 2 && way.from.sent() + 1 == way.sent.size() ? way.from.reserve(kShmTag, bytes) : nullptr;
+                   room != nullptr) {
           std::ranges::copy(way.sent.back(), room);
           way.from.commit(kShmTag);
         } else {
@@ -144,7 +148,12 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
     } else if (way.read < way.sent.size()) {
       const Bytes& expected = way.sent[way.read];
       Bytes got(expected.size());
-      if (random() % 2 == 0) {
+      const std::byte* const shown = random() % 3 == 0 ? way.to.look_at_once(kShmTag, got.size()) : nullptr;
+      if (shown != nullptr) {
+        std::memcpy(got.data(), shown, got.size());
+        way.to.take_at_once();
+        looked += got.size() > shm::kInlineBytes;
+      } else if (random() % 2 == 0) {
         way.to.receive(way.read, kShmTag, got.data(), got.size());
         for (++way.posted; way.to.received() < way.posted;) way.from.progress(), way.to.flush();
       } else {
@@ -162,6 +171,8 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       ++way.read;
     }
   }
+  EXPECT_GT(at_once, 100);
+  EXPECT_GT(looked, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rings, ShmReuse, testing::Values(shm::kMinRingBytes, shm::kMaxRingBytes));

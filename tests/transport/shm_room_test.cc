@@ -1,7 +1,9 @@
 // Ranks write where they have read: what they keep for that, or have there, leaves the peer room.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "transport/shm_reuse.h"
@@ -10,6 +12,28 @@ namespace tutti::internal {
 namespace {
 
 class ShmRoom : public ReuseOfSpace {};
+
+// Bytes of all segments that are in the page tables of this process.
+std::size_t mapped_bytes() {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t kib = 0;
+  bool is_segment = false;
+  for (std::string line; std::getline(maps, line);) {
+    const bool begins = line.find('-') < line.find(':');  // a mapping's addresses
+    if (begins) is_segment = line.find("/memfd:tutti") != std::string::npos;
+    if (is_segment && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
+  }
+  return kib << 10;
+}
+
+// Else each of the first messages would be held up by page faults.
+TEST_P(ShmRoom, ARingIsMappedInOneGo) {
+  const Bytes one = message(kShort, 1);
+  const std::size_t before = mapped_bytes();
+  send(*pair.to_second, one);
+  EXPECT_GE(mapped_bytes(), before + GetParam());
+  read(*pair.to_first, one);
+}
 
 // What a rank has written to the peer's ring, and the peer does not read for long, does not hold the peer up.
 TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoom) {

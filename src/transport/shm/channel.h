@@ -39,15 +39,17 @@ class Channel final : public internal::Channel {
     return receiver_.view(tag, bytes, here);
   }
   void release(std::size_t bytes) override { receiver_.release(bytes); }
-  std::optional<std::size_t> most_at_once() const override { return kInlineBytes; }
-  bool can_send_at_once() override { return sender_.can_send_at_once(); }
-  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) override {
-    return sender_.send_at_once(tag, data, bytes);
+  std::optional<std::size_t> most_at_once() const override { return kMostAtOnceBytes; }
+  bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier) override {
+    return sender_.can_send_at_once(data, bytes, copier);
+  }
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
+    return sender_.send_at_once(tag, data, bytes, copier);
   }
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes) override {
     return receiver_.look_at_once(tag, bytes);
   }
-  void take_at_once() override { receiver_.take_at_once(); }
+  void take_at_once(std::byte* to) override { receiver_.take_at_once(to); }
   bool progress() override;
   void flush() override { lines_->flush(); }
   bool unclaimed(Tag& tag) override { return receiver_.unclaimed(tag); }

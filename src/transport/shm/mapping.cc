@@ -114,6 +114,12 @@ void Mapping::claim(std::size_t offset, std::size_t bytes) const {
   if (result < 0) throw_system_error("no room for " + std::to_string(bytes) + " bytes");
 }
 
+void Mapping::populate(std::uint64_t offset, std::size_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(at(offset), bytes, MADV_POPULATE_WRITE);
+#endif
+}
+
 void Mapping::unclaim(std::size_t offset, std::size_t bytes) const noexcept {
   ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
 }

@@ -12,6 +12,14 @@ namespace {
 
 constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
 
+// Of a fragment that the line announces. nullptr if it cannot be there.
+const std::byte* fragment_at(Lines& lines, LineKind kind, std::uint64_t at, std::uint64_t bytes) {
+  const LanePair& lanes = lines.lanes();
+  if (kind == LineKind::ring) return lanes.in_ring_has(at, bytes) ? lanes.in().ring + at : nullptr;
+  const Space space = lines.ring().lent();
+  return bytes <= space.bytes() && space.bytes() > 0 ? lanes.out().ring + space.begin : nullptr;
+}
+
 // Where its bytes lie, the peer is not believed: a wrong peer must not make this rank touch memory that is not the
 // channel's.
 std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, LineKind kind, std::size_t left) {
@@ -19,21 +27,32 @@ std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, Lin
   if (kind == LineKind::delivered) return {};
   const std::uint64_t at = line.at, bytes = line.bytes;
   if (bytes > left) lanes.throw_makes_no_sense("it announced more bytes than the message has");
-  if (kind == LineKind::reused) {
-    const Space space = lines.ring().lent();
-    if (bytes > space.bytes() || space.bytes() == 0)
-      lanes.throw_makes_no_sense("it announced bytes where this rank had not written any");
-    return {lanes.out().ring + space.begin, bytes};
-  }
-  if (kind == LineKind::ring) {
-    if (!lanes.in_ring_has(at, bytes)) lanes.throw_makes_no_sense("it announced bytes outside of its ring");
-    return {lanes.in().ring + at, bytes};
+  if (kind == LineKind::ring || kind == LineKind::reused) {
+    const std::byte* const data = fragment_at(lines, kind, at, bytes);
+    if (data == nullptr)
+      lanes.throw_makes_no_sense(kind == LineKind::ring ? "it announced bytes outside of its ring"
+                                                        : "it announced bytes where this rank had not written any");
+    return {data, bytes};
   }
   if (kind != LineKind::lent) lanes.throw_makes_no_sense("it announced bytes in a way that this version does not know");
   lanes.throw_if_withdrawn();
   const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
   if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
   return {data, bytes};
+}
+
+// The message of a line that announces all of it in one fragment; else nullptr.
+const std::byte* whole_fragment(Lines& lines, const Line& line, LineKind kind, std::size_t bytes) {
+  const bool is_one = (kind == LineKind::ring || kind == LineKind::reused) && line.bytes == bytes;
+  return is_one ? fragment_at(lines, kind, line.at, bytes) : nullptr;
+}
+
+// String copies are quicker here too if both ranks send. If only the peer sends, vectors are.
+void copy_out(Lines& lines, std::byte* to, std::span<const std::byte> fragment, bool past_cache) {
+  if (!past_cache && lines.acks().kept().may_keep())
+    copy_to_peer(to, fragment.data(), fragment.size());
+  else
+    copy_bytes(to, fragment.data(), fragment.size(), past_cache);
 }
 
 }  // namespace
@@ -149,11 +168,7 @@ bool Receiver::fill_some() {
       declined_ = false;
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);
-      // String copies are quicker here too if both ranks send. If only the peer sends, vectors are.
-      if (!want.past_cache && lines_.acks().kept().may_keep())
-        copy_to_peer(want.data + want.done, fragment.data(), fragment.size());
-      else
-        copy_bytes(want.data + want.done, fragment.data(), fragment.size(), want.past_cache);
+      copy_out(lines_, want.data + want.done, fragment, want.past_cache);
       want.done += fragment.size();
     }
     lines_.consume(kind, fragment);
@@ -232,10 +247,20 @@ const std::byte* Receiver::look_at_once(const Tag& tag, std::size_t bytes) {
   if (!wanted_.empty() || viewing_ || !lines_.lanes().is_connected()) return nullptr;
   lines_.flush();  // not when a message is taken: what this rank sends next would wait until the peer's memory has it
   const Line* const line = lines_.arrived();
-  if (line == nullptr || kind_of(*line) != LineKind::inside || total_of(*line) != bytes || bytes > kInlineBytes ||
-      tag_of(line->tag) != tag)
-    return nullptr;
-  return line->inside;
+  if (line == nullptr || total_of(*line) != bytes || tag_of(line->tag) != tag) return nullptr;
+  const LineKind kind = kind_of(*line);
+  const std::byte* const data = kind == LineKind::inside ? (bytes <= kInlineBytes ? line->inside : nullptr)
+                                                         : whole_fragment(lines_, *line, kind, bytes);
+  at_once_ = {kind, {data, bytes}};
+  return data;
+}
+
+void Receiver::take_at_once(std::byte* to) {
+  const auto [kind, message] = at_once_;
+  if (to != nullptr && kind == LineKind::inside) copy_short(to, message.data(), message.size());
+  if (to != nullptr && kind != LineKind::inside) copy_out(lines_, to, message, false);
+  lines_.consume(kind, message);
+  ++done_;
 }
 
 bool Receiver::unclaimed(Tag& tag) {

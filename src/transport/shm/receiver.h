@@ -25,10 +25,7 @@ class Receiver {
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here);
   void release(std::size_t bytes);
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes);
-  void take_at_once() {
-    lines_.consume(LineKind::inside, {});
-    ++done_;
-  }
+  void take_at_once(std::byte* to);
   bool unclaimed(Tag& tag);
 
   // Moves what has arrived into what was lent. True if anything moved.
@@ -68,6 +65,11 @@ class Receiver {
     std::span<const std::byte> all, rest;  // rest: not yet released
   };
   Shown shown_;
+  struct AtOnce {  // by look_at_once()
+    LineKind kind = LineKind::inside;
+    std::span<const std::byte> message;
+  };
+  AtOnce at_once_;
   bool declined_ = false;              // the first line's message
   std::uint32_t pieces_ = 0;           // of declined messages, so far
   std::unique_ptr<std::byte[]> read_;  // what has been read of a message that lies in private memory, to be viewed

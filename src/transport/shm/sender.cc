@@ -41,8 +41,19 @@ inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size
   return true;
 }
 
-bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  return waiting_.empty() && lines_.lanes().is_connected() && push_inside(tag, data, bytes);
+bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
+  if (bytes <= kInlineBytes) return waiting_.empty() && lines_.lanes().is_connected() && push_inside(tag, data, bytes);
+  if (!can_send_at_once(data, bytes, copier)) return false;
+  fragments_.write(tag, data, bytes, bytes);
+  ++pushed_;
+  return true;
+}
+
+// Whether a message that no line holds is to be copied, and has room.
+bool Sender::can_send_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
+  Place place;
+  if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
+  return !(copier == Copier::peer && is_readable(data, bytes)) && fragments_.find_room(bytes);
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
@@ -81,6 +92,17 @@ bool Sender::push(Message& message) {
     line.bytes = message.bytes;
   }
   lines_.announce(line, message.tag, kind, message.bytes);
+  ++pushed_;
+  return true;
+}
+
+bool Sender::push_by_ring(Message& message) {
+  while (message.done < message.bytes) {
+    const std::size_t bytes = std::min(fragments_.most_bytes(), message.bytes - message.done);
+    if (!lines_.has_room() || !fragments_.find_room(bytes)) return false;
+    fragments_.write(message.tag, message.data + message.done, bytes, message.bytes);
+    message.done += bytes;
+  }
   ++pushed_;
   return true;
 }
@@ -140,28 +162,28 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     return posted;
   }
   if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
-  if (past_cache || bytes > fragment_bytes(lines_.ring().bytes()) || !find_room(bytes)) return nullptr;
-  if (!room_.is_read) {
+  if (past_cache || bytes > fragments_.most_bytes() || !fragments_.find_room(bytes)) return nullptr;
+  if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
     // A message is looked at once: here, or when it is copied.
     const bool by_string = copies_by_string(bytes);
     copies_next_ = by_string && source == nullptr;
-    if (copies_next_ || (!by_string && distance_.is_far())) return nullptr;
-    if (!by_string) distance_.look(lines_.next().stamp, bytes);
+    if (copies_next_ || (!by_string && fragments_.is_far())) return nullptr;
+    if (!by_string) fragments_.look(bytes);
   }
-  if (room_.kind == LineKind::reused) {
+  if (fragments_.kind() == LineKind::reused) {
     if (reads_pieces(lines_)) return nullptr;
     lines_.acks().kept().hold();
   }
-  reserved_ = room_.kind;
-  return room_.at;
+  reserved_ = fragments_.kind();
+  return fragments_.room();
 }
 
 void Sender::commit(const Tag& tag) {
   if (reserved_ == LineKind::delivered) {
     lines_.announce(lines_.next(), tag, reserved_, reserved_bytes_);
   } else {
-    announce_fragment(tag, reserved_bytes_, reserved_bytes_);
+    fragments_.announce(tag, reserved_bytes_, reserved_bytes_);
   }
   ++pushed_;
 }

@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/distance.h"
 #include "transport/shm/fifo.h"
+#include "transport/shm/fragments.h"
 #include "transport/shm/lines.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm/resend.h"
-#include "transport/shm/ring.h"
 #include "transport/transport.h"
 #include "types/tag.h"
 
@@ -24,15 +23,18 @@ struct LookedUp {
 
 class Sender {
  public:
-  explicit Sender(Lines& lines) : lines_(lines), resend_(lines) {}
+  explicit Sender(Lines& lines) : lines_(lines), fragments_(lines), resend_(lines) {}
 
   // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
-  bool can_send_at_once() { return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room(); }
-  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes);
+  bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier) {
+    return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room() &&
+           (bytes <= kInlineBytes || can_send_fragment(data, bytes, copier));
+  }
+  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
   void check_reserved() const {
     if (reserved_ == LineKind::delivered) lines_.lanes().throw_if_withdrawn();
   }
@@ -57,14 +59,14 @@ class Sender {
   bool push(Message& message);
   bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
+  bool can_send_fragment(const std::byte* data, std::size_t bytes, Copier copier);
   bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
   bool is_readable(const std::byte* data, std::size_t bytes);
-  bool find_room(std::size_t bytes);
-  void announce_fragment(const Tag& tag, std::size_t bytes, std::uint64_t total);
 
   Lines& lines_;
+  Fragments fragments_;
   Fifo<Message> waiting_;
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
@@ -72,17 +74,8 @@ class Sender {
   bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
-  Distance distance_;
-  bool ring_claimed_ = false;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
   std::size_t reserved_bytes_ = 0;
-  struct Room {  // for the next fragment: in the peer's ring (reused), or in its own
-    std::byte* at = nullptr;
-    LineKind kind = LineKind::ring;
-    Space space;           // of its own
-    bool is_read = false;  // this rank has read what was there
-  };
-  Room room_;
 };
 
 }  // namespace tutti::internal::shm

@@ -32,7 +32,7 @@ std::string hash_text(const std::string& table) {
 TEST(Explain, NamesTheRuleAndPricesEveryCandidate) {
   const Result said = shell("$TUTTI plan --explain all_reduce -n 8 --bytes 1M");
   ASSERT_EQ(said.status, 0) << said.err;
-  EXPECT_THAT(said.out, HasSubstr("two_shot, by rule 5 of the built-in table:\n  rule    all_reduce"));
+  EXPECT_THAT(said.out, HasSubstr("two_shot, by rule 6 of the built-in table:\n  rule    all_reduce"));
   EXPECT_THAT(said.out, HasSubstr(hash_text(to_text(internal::ChoiceTable::built_in()))));
   EXPECT_THAT(said.out, HasSubstr("\n* two_shot "));
   EXPECT_THAT(said.out, HasSubstr("ring               not allowed: cannot combine 8 inputs in the canonical order"));

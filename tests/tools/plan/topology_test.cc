@@ -77,7 +77,7 @@ TEST(ExplainMachine, ShowsWhereRanksAreAndWhatIsCheapest) {
   EXPECT_THAT(said.out, HasSubstr("\n  56-63                1            1  L3 7 of 32M\n"));
   EXPECT_THAT(said.out, HasSubstr("same package, no shared cache    768 "));
   EXPECT_THAT(said.out, HasSubstr("assumed: 2 times the line above"));
-  EXPECT_THAT(said.out, HasSubstr("sliced_tree, by rule 10 of the built-in table:\n"));
+  EXPECT_THAT(said.out, HasSubstr("sliced_tree, by rule 11 of the built-in table:\n"));
   EXPECT_THAT(said.out, HasSubstr("\n* sliced_tree "));
   EXPECT_THAT(said.out, HasSubstr("the cheapest if groups of ranks were hosts   hierarchical by L3 cache"));
   EXPECT_THAT(said.out, HasSubstr("4032 lanes:\n    1008M of rings"));

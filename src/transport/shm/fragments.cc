@@ -1,0 +1,45 @@
+#include "transport/shm/fragments.h"
+
+#include "memory/string_copy.h"
+
+namespace tutti::internal::shm {
+
+bool Fragments::find_room(std::size_t bytes) {
+  room_ = {lines_.acks().find_kept(bytes), LineKind::reused, {}, true};
+  if (room_.at != nullptr) return true;
+  Ring& ring = lines_.ring();
+  if (!ring.find(bytes, lines_.unread(), room_.space)) {
+    lines_.refresh_acked();
+    if (!ring.find(bytes, lines_.unread(), room_.space)) return false;
+  }
+  if (!ring_claimed_) {
+    lines_.lanes().claim_out_ring();
+    ring_claimed_ = true;
+  }
+  room_.at = lines_.lanes().out().ring + room_.space.begin;
+  room_.kind = LineKind::ring;
+  room_.is_read = ring.has_spare();
+  return true;
+}
+
+void Fragments::write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total) {
+  if (!room_.is_read && !copies_by_string(bytes)) look(bytes);
+  copy_to_peer(room_.at, data, bytes, !room_.is_read && is_far());
+  announce(tag, bytes, total);
+}
+
+void Fragments::announce(const Tag& tag, std::size_t bytes, std::uint64_t total) {
+  Line& line = lines_.next();
+  const std::uint32_t number = lines_.unread().written;
+  if (room_.kind == LineKind::reused) {
+    line.at = lines_.acks().kept().take(number);
+  } else {
+    line.at = room_.space.begin;
+    lines_.ring().take(room_.space, number);
+  }
+  line.bytes = bytes;
+  lines_.acks().kept().sent_one();
+  lines_.announce(line, tag, room_.kind, total);
+}
+
+}  // namespace tutti::internal::shm
