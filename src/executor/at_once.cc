@@ -28,20 +28,20 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
   workspace_ = &workspace;
   shown_.resize(links.size());
   const std::size_t first = behind_last_send(plan);
-  const auto add = [&](std::int32_t peer, std::size_t bytes, bool is_combined) {
-    in_.push_back({&links[static_cast<std::size_t>(peer)], bytes, static_cast<std::size_t>(peer), is_combined});
+  const auto add = [&](std::int32_t peer, std::size_t bytes) {
+    in_.push_back({&links[static_cast<std::size_t>(peer)], bytes, static_cast<std::size_t>(peer)});
   };
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     if (const auto* const send = std::get_if<SendStep>(&step)) {
       out_.push_back({&links[static_cast<std::size_t>(send->peer)], send->from, send->bytes, send->copier});
     } else if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
-      add(receive->peer, receive->bytes, false);
+      add(receive->peer, receive->bytes);
       rest_.push_back(&step);
     } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
       i < first ? copies_.push_back(reduce) : rest_.push_back(&step);
       for (const PlanSource& source : plan.sources_of(*reduce))
-        if (source.peer != kLocal) add(source.peer, reduce->count * source.element_bytes, true);
+        if (source.peer != kLocal) add(source.peer, reduce->count * source.element_bytes);
       if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
     }
   }
@@ -80,12 +80,11 @@ bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
 
 bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
   spaces_ = Spaces(input, output, workspace_->scratch);
-  for (std::size_t i = copies_.empty() ? 1 : 0; i < out_.size(); ++i)
-    if (!can_send(out_[i])) return false;
+  for (const Outgoing& message : out_)
+    if (!message.link->channel->prepare_at_once(spaces_.at(message.from), message.bytes, message.copier)) return false;
   for (const ReduceStep* const copy : copies_) combine(*copy);
   for (const Outgoing& message : out_)
-    if (!message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes, message.copier))
-      return false;  // only the first, if there are no copies
+    message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes);
   here_ = 0;
   return true;
 }
@@ -101,19 +100,21 @@ bool AtOnce::has_all(const Tag& tag) {
 }
 
 void AtOnce::finish() {
-  const auto take = [](PeerLink& link, std::byte* to) {
+  const auto take = [&](std::int32_t peer, std::byte* to) {
+    PeerLink& link = links_[static_cast<std::size_t>(peer)];
     link.channel->take_at_once(to);
     ++link.taken;
   };
   for (const PlanStep* const step : rest_) {
     if (const auto* const receive = std::get_if<ReceiveStep>(step)) {
-      take(links_[static_cast<std::size_t>(receive->peer)], spaces_.at(receive->to));
-    } else {
-      combine(known<ReduceStep>(*step));
+      take(receive->peer, spaces_.at(receive->to));
+      continue;
     }
+    const auto& reduce = known<ReduceStep>(*step);
+    combine(reduce);
+    for (const PlanSource& source : plan_->sources_of(reduce))
+      if (source.peer != kLocal) take(source.peer, nullptr);
   }
-  for (const Incoming& message : in_)
-    if (message.is_combined) take(*message.link, nullptr);
   for (const Outgoing& message : out_) ++message.link->sent;
 }
 

@@ -38,11 +38,7 @@ class AtOnce {
     PeerLink* link;
     std::size_t bytes;
     std::size_t peer;
-    bool is_combined;  // else received
   };
-  bool can_send(const Outgoing& message) const {
-    return message.link->channel->can_send_at_once(spaces_.at(message.from), message.bytes, message.copier);
-  }
   static bool suits(const Plan& plan, std::span<const PeerLink> links);
   void combine(const ReduceStep& step);
 

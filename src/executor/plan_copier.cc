@@ -53,10 +53,10 @@ constexpr Rule kIsCombined{};
 struct CopiesBelow {
   std::size_t usual, crowded;
 };
-// broadcast, copied at once (AtOnce): 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and 0.94; between cores
-// that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks but those of a
-// broadcast.
-constexpr CopiesBelow kOnlySendsCopies{40 * kKiB, 128 * kKiB};
+// Up to 32 KiB they are copied at once (AtOnce). broadcast: 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and
+// 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks
+// but those of a broadcast.
+constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};

@@ -94,16 +94,16 @@ class Channel {
   // at, outside of a turn. None of these throws. Nothing is what a transport says that never does so; then nothing else
   // here is called.
   virtual std::optional<std::size_t> most_at_once() const { return std::nullopt; }
-  // Sends the next message so, which counts as sent; false: it cannot now, or should go by send(), as `copier` says,
-  // and nothing has happened.
-  virtual bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
-    static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
-    return false;
-  }
-  // Whether that would be true.
-  virtual bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
+  // Whether the next message can be sent at once: there is room, and `copier` and where the message lies do not ask for
+  // send(). After true send_at_once() cannot fail, as long as nothing else is called in between but this.
+  virtual bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
     static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
     return false;
+  }
+  // Sends the message that prepare_at_once() was asked for. It counts as sent. The peer may have said where it wants
+  // the message (receive()); it is copied nevertheless.
+  virtual void send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
+    static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
   }
   // The first message that no receive has claimed, if it is here and has this tag and this length; else nullptr.
   // Looking takes nothing, and does what flush() does.
@@ -111,8 +111,8 @@ class Channel {
     static_cast<void>(tag), static_cast<void>(bytes);
     return nullptr;
   }
-  // Then: takes it, which ends what look_at_once() gave. It counts as viewed. Copies it to `to` first, unless that is
-  // nullptr.
+  // Takes the message that look_at_once() has just given, and copies it to `to` first, unless that is nullptr. It
+  // counts as viewed.
   virtual void take_at_once(std::byte* to = nullptr) { static_cast<void>(to); }
 
   // --- both ----------------------------------------------------------------------------------------------------------

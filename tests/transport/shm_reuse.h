@@ -38,18 +38,23 @@ inline void send(Channel& channel, const Bytes& bytes) {
   ASSERT_EQ(channel.sent(), before + 1) << "no room";
 }
 
-// Reads the next message, and says where it was.
+// Reads the next message, and says where it began.
 inline const std::byte* read(Channel& channel, const Bytes& expected) {
-  std::span<const std::byte> here;
-  if (!channel.view(kShmTag, expected.size(), here) || here.size() != expected.size()) {
-    ADD_FAILURE() << "a message is not here in one piece";
-    return nullptr;
-  }
-  EXPECT_TRUE(expected.empty() || std::memcmp(here.data(), expected.data(), expected.size()) == 0) << "a wrong message";
-  const std::byte* const data = here.data();
-  channel.release(expected.size());
+  const std::byte* first = nullptr;
+  std::size_t done = 0;
+  do {
+    std::span<const std::byte> here;
+    if (!channel.view(kShmTag, expected.size(), here) || here.size() > expected.size() - done) {
+      ADD_FAILURE() << "a message is not here";
+      return nullptr;
+    }
+    EXPECT_TRUE(here.empty() || std::memcmp(here.data(), &expected[done], here.size()) == 0) << "a wrong message";
+    if (done == 0) first = here.data();
+    done += here.size();
+    channel.release(here.size());
+  } while (done < expected.size());
   channel.flush();
-  return data;
+  return first;
 }
 
 }  // namespace tutti::internal

@@ -134,8 +134,9 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       } else {
         way.sent.push_back(message(bytes, turn));
         if (random() % 3 == 0 && bytes <= shm::kMostAtOnceBytes &&
-            way.from.send_at_once(kShmTag, way.sent.back().data(), bytes)) {
-          ++at_once;
+            way.from.prepare_at_once(way.sent.back().data(), bytes)) {
+          way.from.send_at_once(kShmTag, way.sent.back().data(), bytes);
+          at_once += bytes > shm::kInlineBytes;
         } else if (std::byte* const room =
                        kind == 2 && way.from.sent() + 1 == way.sent.size() ? way.from.reserve(kShmTag, bytes) : nullptr;
                    room != nullptr) {

@@ -3,8 +3,8 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::size_t kAtOnceBytes = 4 << 10;  // the sender may be waiting for room in its ring
-constexpr std::size_t kLineBytes = 64;         // of a cache
+constexpr std::size_t kToldSoonBytes = 4 << 10;  // the sender may be waiting for room in its ring
+constexpr std::size_t kLineBytes = 64;           // of a cache
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void Acks::consume_fragment(std::byte* data, std::size_t bytes, const Unread& li
   }
   // Once space has been kept, what is free of the ring may lie in short pieces. So the peer hears of each fragment
   // soon.
-  consume(!keeps && (has_exchanged_ || bytes >= kAtOnceBytes));
+  consume(!keeps && (has_exchanged_ || bytes >= kToldSoonBytes));
 }
 
 std::byte* Acks::find_kept(std::size_t bytes) {

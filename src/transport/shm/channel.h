@@ -40,11 +40,11 @@ class Channel final : public internal::Channel {
   }
   void release(std::size_t bytes) override { receiver_.release(bytes); }
   std::optional<std::size_t> most_at_once() const override { return kMostAtOnceBytes; }
-  bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier) override {
-    return sender_.can_send_at_once(data, bytes, copier);
+  bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier) override {
+    return sender_.prepare_at_once(data, bytes, copier);
   }
-  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) override {
-    return sender_.send_at_once(tag, data, bytes, copier);
+  void send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) override {
+    sender_.send_at_once(tag, data, bytes);
   }
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes) override {
     return receiver_.look_at_once(tag, bytes);

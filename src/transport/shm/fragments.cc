@@ -13,7 +13,7 @@ bool Fragments::find_room(std::size_t bytes) {
     if (!ring.find(bytes, lines_.unread(), room_.space)) return false;
   }
   if (!ring_claimed_) {
-    lines_.lanes().claim_out_ring();
+    lines_.lanes().prepare_out_ring();
     ring_claimed_ = true;
   }
   room_.at = lines_.lanes().out().ring + room_.space.begin;

@@ -2,6 +2,7 @@
 // is announced by a line of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,25 +17,33 @@ class Fragments {
  public:
   explicit Fragments(Lines& lines) : lines_(lines) {}
 
-  // The most that one has.
+  // The most that one has; and how many the next one should have, of a message of `total` bytes with `left` more to go.
   std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes()); }
+  std::size_t next_bytes(std::size_t left, std::size_t total) const {
+    const bool is_one_way = total <= kOneWayTotal && lines_.acks().kept().only_sends();
+    return std::min({left, most_bytes(), is_one_way && !is_crowded() ? kOneWayBytes : kFragmentBytes});
+  }
 
-  // Finds room for the next fragment, of `bytes`. The calls behind it are about that room.
+  // Whether the ring has memory. The first find_room() that needs it sees to that, which may throw Error{system}.
+  bool has_ring() const { return ring_claimed_; }
+  // Finds room for the next fragment, of `bytes`.
   bool find_room(std::size_t bytes);
   std::byte* room() const { return room_.at; }
-  // This rank has read what was there.
-  bool room_is_read() const { return room_.is_read; }
-  LineKind kind() const { return room_.kind; }  // ring, or reused: in the ring that the peer writes to
-  // As of Distance. look(): before `bytes` are written there by vectors.
-  bool is_far() const { return distance_.is_far(); }
-  void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
+  LineKind kind() const { return room_.kind; }         // ring, or reused: in the ring that the peer writes to
+  bool room_is_read() const { return room_.is_read; }  // this rank has read what was there
 
-  // Copies a fragment there, and publishes the next line: `bytes` of a message of `total` bytes.
+  // Before `bytes` are written to room that this rank has not read, by vectors.
+  void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
+  bool is_far() const { return distance_.is_far(); }
+
+  // Copies a fragment to the room, and publishes the next line: `bytes` of a message of `total` bytes.
   void write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total);
   // Only publishes it: the fragment is there.
   void announce(const Tag& tag, std::size_t bytes, std::uint64_t total);
 
  private:
+  bool is_crowded() const { return lines_.ring().bytes() == kMinRingBytes; }  // ring_bytes_for
+
   struct Room {
     std::byte* at = nullptr;
     LineKind kind = LineKind::ring;

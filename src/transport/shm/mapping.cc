@@ -115,9 +115,8 @@ void Mapping::claim(std::size_t offset, std::size_t bytes) const {
 }
 
 void Mapping::populate(std::uint64_t offset, std::size_t bytes) noexcept {
-#ifdef MADV_POPULATE_WRITE
-  ::madvise(at(offset), bytes, MADV_POPULATE_WRITE);
-#endif
+  constexpr int kPopulateForWriting = 23;  // MADV_POPULATE_WRITE, which headers of before Linux 5.14 do not have
+  ::madvise(at(offset), bytes, kPopulateForWriting);
 }
 
 void Mapping::unclaim(std::size_t offset, std::size_t bytes) const noexcept {

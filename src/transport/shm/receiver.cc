@@ -251,7 +251,7 @@ const std::byte* Receiver::look_at_once(const Tag& tag, std::size_t bytes) {
   const LineKind kind = kind_of(*line);
   const std::byte* const data = kind == LineKind::inside ? (bytes <= kInlineBytes ? line->inside : nullptr)
                                                          : whole_fragment(lines_, *line, kind, bytes);
-  at_once_ = {kind, {data, bytes}};
+  if (data != nullptr) at_once_ = {kind, {data, bytes}};
   return data;
 }
 

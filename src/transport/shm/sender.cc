@@ -32,42 +32,45 @@ bool reads_pieces(Lines& lines) {
 
 // --- messages that are lent ------------------------------------------------------------------------------------------
 
-inline bool Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
-  if (!lines_.lanes().connect() || !lines_.has_room()) return false;
+// Into a line of its own, for which there is room.
+inline void Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
   Line& line = lines_.next();
   copy_short(line.inside, data, bytes);
   lines_.announce(line, tag, LineKind::inside, bytes);
   ++pushed_;
-  return true;
 }
 
-bool Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
-  if (bytes <= kInlineBytes) return waiting_.empty() && lines_.lanes().is_connected() && push_inside(tag, data, bytes);
-  if (!can_send_at_once(data, bytes, copier)) return false;
+void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes) {
+  if (bytes <= kInlineBytes) return push_inside(tag, data, bytes);
   fragments_.write(tag, data, bytes, bytes);
   ++pushed_;
-  return true;
 }
 
-// Whether a message that no line holds is to be copied, and has room.
-bool Sender::can_send_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
+// Whether a message that no line holds is to be copied, and has room. The ring is there already: what may fail is not
+// done at once.
+bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
-  return !(copier == Copier::peer && is_readable(data, bytes)) && fragments_.find_room(bytes);
+  if (copier == Copier::peer && is_readable(data, bytes)) return false;
+  return fragments_.has_ring() && fragments_.find_room(bytes);
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
-  if (bytes <= kInlineBytes && waiting_.empty() && push_inside(tag, data, bytes)) return;
+  if (bytes <= kInlineBytes && waiting_.empty() && lines_.lanes().connect() && lines_.has_room())
+    return push_inside(tag, data, bytes);
   Message message{tag, data, bytes, 0, std::exchange(copies_next_, false) ? Copier::sender : copier};
   if (!waiting_.empty() || !push(message)) waiting_.push(message);
   looked_up_ = {};
 }
 
 bool Sender::push(Message& message) {
-  if (message.bytes <= kInlineBytes) return push_inside(message.tag, message.data, message.bytes);
   if (!lines_.lanes().connect()) return false;
   if (message.done > 0) return push_by_ring(message);
   if (!lines_.has_room()) return false;
+  if (message.bytes <= kInlineBytes) {
+    push_inside(message.tag, message.data, message.bytes);
+    return true;
+  }
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
@@ -98,7 +101,7 @@ bool Sender::push(Message& message) {
 
 bool Sender::push_by_ring(Message& message) {
   while (message.done < message.bytes) {
-    const std::size_t bytes = std::min(fragments_.most_bytes(), message.bytes - message.done);
+    const std::size_t bytes = fragments_.next_bytes(message.bytes - message.done, message.bytes);
     if (!lines_.has_room() || !fragments_.find_room(bytes)) return false;
     fragments_.write(message.tag, message.data + message.done, bytes, message.bytes);
     message.done += bytes;

@@ -30,11 +30,11 @@ class Sender {
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
-  bool can_send_at_once(const std::byte* data, std::size_t bytes, Copier copier) {
+  bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier) {
     return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room() &&
-           (bytes <= kInlineBytes || can_send_fragment(data, bytes, copier));
+           (bytes <= kInlineBytes || prepare_fragment(data, bytes, copier));
   }
-  bool send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
+  void send_at_once(const Tag& tag, const std::byte* data, std::size_t bytes);
   void check_reserved() const {
     if (reserved_ == LineKind::delivered) lines_.lanes().throw_if_withdrawn();
   }
@@ -57,9 +57,9 @@ class Sender {
     Copier copier;
   };
   bool push(Message& message);
-  bool push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
+  void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
-  bool can_send_fragment(const std::byte* data, std::size_t bytes, Copier copier);
+  bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
   bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;

@@ -1,0 +1,88 @@
+#include "executor/at_once.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tutti::internal {
+namespace {
+
+// A channel that only counts what is sent at once, while it says that there is room.
+struct Counting final : Channel {
+  bool has_room = true;
+  int prepared = 0, sent_so = 0;
+
+  std::optional<std::size_t> most_at_once() const override { return 1 << 20; }
+  bool prepare_at_once(const std::byte*, std::size_t, Copier) override {
+    ++prepared;
+    return has_room;
+  }
+  void send_at_once(const Tag&, const std::byte*, std::size_t) override { ++sent_so; }
+
+  void send(const Tag&, const std::byte*, std::size_t, Copier) override {}
+  std::uint64_t sent() override { return 0; }
+  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
+  void commit(const Tag&) override {}
+  void check_reserved() override {}
+  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, bool) override {}
+  std::uint64_t received() override { return 0; }
+  bool view(const Tag&, std::size_t, std::span<const std::byte>&) override { return false; }
+  void release(std::size_t) override {}
+  bool progress() override { return false; }
+  void flush() override {}
+  bool unclaimed(Tag&) override { return false; }
+  bool withdraw() override { return true; }
+};
+
+// Rank 0 of 4 ranks, and what its calls send to the three others.
+struct AtOnceSends : testing::TestWithParam<Collective> {
+  static constexpr std::size_t kCount = 1000;
+  std::unique_ptr<Plan> plan =
+      make_plan(Call{.collective = GetParam(), .dtype = DType::float32, .op = Op::sum, .count = kCount},
+                *find_algorithm(GetParam(), Algorithm::one_shot), 0, Layout::of(4));
+  std::array<PeerLink, 4> links;
+  std::array<Counting*, 4> channels{};
+  Workspace workspace;
+  std::vector<float> input = std::vector<float>(4 * kCount, 1), output = std::vector<float>(4 * kCount, 2);
+
+  AtOnceSends() {
+    for (std::size_t peer = 1; peer < links.size(); ++peer) {
+      auto channel = std::make_unique<Counting>();
+      channels[peer] = channel.get();
+      links[peer].channel = std::move(channel);
+    }
+    workspace.fit(*plan);
+  }
+  bool sends() {
+    AtOnce at_once(*plan, links, workspace);
+    EXPECT_TRUE(at_once);
+    return at_once && at_once.send(plan->tag, reinterpret_cast<const std::byte*>(input.data()),
+                                   reinterpret_cast<std::byte*>(output.data()));
+  }
+};
+
+TEST_P(AtOnceSends, OneMessageToEachPeer) {
+  EXPECT_TRUE(sends());
+  for (std::size_t peer = 1; peer < links.size(); ++peer) EXPECT_EQ(channels[peer]->sent_so, 1);
+}
+
+TEST_P(AtOnceSends, NothingIfAnyPeerHasNoRoom) {
+  for (std::size_t full = 1; full < links.size(); ++full) {
+    for (std::size_t peer = 1; peer < links.size(); ++peer) channels[peer]->has_room = peer != full;
+    EXPECT_FALSE(sends());
+    for (std::size_t peer = 1; peer < links.size(); ++peer) EXPECT_EQ(channels[peer]->sent_so, 0);
+    EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return value == 2; })) << "and nothing is copied";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, AtOnceSends,
+                         testing::Values(Collective::all_gather, Collective::all_to_all, Collective::scatter,
+                                         Collective::all_reduce));
+
+}  // namespace
+}  // namespace tutti::internal
