@@ -28,20 +28,17 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
   workspace_ = &workspace;
   shown_.resize(links.size());
   const std::size_t first = behind_last_send(plan);
-  const auto add = [&](std::int32_t peer, std::size_t bytes) {
-    in_.push_back({&links[static_cast<std::size_t>(peer)], bytes, static_cast<std::size_t>(peer)});
-  };
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     if (const auto* const send = std::get_if<SendStep>(&step)) {
-      out_.push_back({&links[static_cast<std::size_t>(send->peer)], send->from, send->bytes, send->copier});
+      out_.push_back(send);
     } else if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
-      add(receive->peer, receive->bytes);
+      in_.push_back({receive->peer, receive->bytes});
       rest_.push_back(&step);
     } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
       i < first ? copies_.push_back(reduce) : rest_.push_back(&step);
       for (const PlanSource& source : plan.sources_of(*reduce))
-        if (source.peer != kLocal) add(source.peer, reduce->count * source.element_bytes);
+        if (source.peer != kLocal) in_.push_back({source.peer, reduce->count * source.element_bytes});
       if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
     }
   }
@@ -80,31 +77,25 @@ bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
 
 bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
   spaces_ = Spaces(input, output, workspace_->scratch);
-  for (const Outgoing& message : out_)
-    if (!message.link->channel->prepare_at_once(spaces_.at(message.from), message.bytes, message.copier)) return false;
+  for (const SendStep* const send : out_)
+    if (!channel(send->peer).prepare_at_once(spaces_.at(send->from), send->bytes, send->copier)) return false;
   for (const ReduceStep* const copy : copies_) combine(*copy);
-  for (const Outgoing& message : out_)
-    message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes);
+  for (const SendStep* const send : out_) channel(send->peer).send_at_once(tag, spaces_.at(send->from), send->bytes);
   here_ = 0;
   return true;
 }
 
 bool AtOnce::has_all(const Tag& tag) {
   for (; here_ < in_.size(); ++here_) {
-    const Incoming& message = in_[here_];
-    const std::byte* const shown = message.link->channel->look_at_once(tag, message.bytes);
+    const auto [peer, bytes] = in_[here_];
+    const std::byte* const shown = channel(peer).look_at_once(tag, bytes);
     if (shown == nullptr) return false;
-    shown_[message.peer] = shown;
+    shown_[static_cast<std::size_t>(peer)] = shown;
   }
   return true;
 }
 
 void AtOnce::finish() {
-  const auto take = [&](std::int32_t peer, std::byte* to) {
-    PeerLink& link = links_[static_cast<std::size_t>(peer)];
-    link.channel->take_at_once(to);
-    ++link.taken;
-  };
   for (const PlanStep* const step : rest_) {
     if (const auto* const receive = std::get_if<ReceiveStep>(step)) {
       take(receive->peer, spaces_.at(receive->to));
@@ -115,7 +106,13 @@ void AtOnce::finish() {
     for (const PlanSource& source : plan_->sources_of(reduce))
       if (source.peer != kLocal) take(source.peer, nullptr);
   }
-  for (const Outgoing& message : out_) ++message.link->sent;
+  for (const SendStep* const send : out_) ++links_[static_cast<std::size_t>(send->peer)].sent;
+}
+
+// A message is received, or a source of one reduction; so nobody needs it any more.
+void AtOnce::take(std::int32_t peer, std::byte* to) {
+  channel(peer).take_at_once(to);
+  ++links_[static_cast<std::size_t>(peer)].taken;
 }
 
 // Nothing is lent, so a result that has a finisher is finished in the same pass.

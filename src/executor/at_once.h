@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -28,25 +29,20 @@ class AtOnce {
   void finish();
 
  private:
-  struct Outgoing {
-    PeerLink* link;
-    Place from;
-    std::size_t bytes;
-    Copier copier;
-  };
   struct Incoming {
-    PeerLink* link;
+    std::int32_t peer;
     std::size_t bytes;
-    std::size_t peer;
   };
   static bool suits(const Plan& plan, std::span<const PeerLink> links);
+  Channel& channel(std::int32_t peer) { return *links_[static_cast<std::size_t>(peer)].channel; }
+  void take(std::int32_t peer, std::byte* to);
   void combine(const ReduceStep& step);
 
   const Plan* plan_ = nullptr;
   std::span<PeerLink> links_;
   Workspace* workspace_ = nullptr;
   std::vector<const ReduceStep*> copies_;  // that are made before anything is sent
-  std::vector<Outgoing> out_;
+  std::vector<const SendStep*> out_;
   std::vector<Incoming> in_;
   std::vector<const PlanStep*> rest_;    // what finish() does
   std::size_t here_ = 0;                 // of in_, those that are here

@@ -38,6 +38,21 @@ TEST_F(ShmAtOnce, TheFirstMessageThatNoLineHoldsDoesNot) {
   EXPECT_TRUE(goes(own.data(), shm::kMostAtOnceBytes));
 }
 
+// Although the first one does not go through the ring.
+TEST_F(ShmAtOnce, TheNextMessageDoesWhereThePeerHasSaidWhereItWantsTheFirst) {
+  const Bytes first = message(8, 1), long_one = message(ShmPair::kBytes, 2);
+  send(*pair.to_second, first);
+  std::byte* const place = ShmPair::symmetric(*pair.second);
+  pair.to_first->receive(1, kShmTag, place, long_one.size());
+  pair.to_first->flush();
+  read(*pair.to_first, first);
+  EXPECT_FALSE(goes(long_one.data(), long_one.size()));
+  send(*pair.to_second, long_one);
+  EXPECT_EQ(pair.to_first->received(), 1u);
+  EXPECT_EQ(std::memcmp(place, long_one.data(), long_one.size()), 0);
+  EXPECT_TRUE(goes(long_one.data(), long_one.size()));
+}
+
 TEST_F(ShmAtOnce, SymmetricMemoryDoesOnlyIfTheSenderIsToCopy) {
   connect();
   const std::byte* const lent = ShmPair::symmetric(pair.first);

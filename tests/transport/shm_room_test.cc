@@ -1,10 +1,7 @@
 // Ranks write where they have read: what they keep for that, or have there, leaves the peer room.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <fstream>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "transport/shm_reuse.h"
@@ -13,19 +10,6 @@ namespace tutti::internal {
 namespace {
 
 class ShmRoom : public ReuseOfSpace {};
-
-// Bytes of all segments that are in the page tables of this process.
-std::size_t mapped_bytes() {
-  std::ifstream maps("/proc/self/smaps");
-  std::size_t kib = 0;
-  bool is_segment = false;
-  for (std::string line; std::getline(maps, line);) {
-    const bool begins = line.find('-') < line.find(':');  // a mapping's addresses
-    if (begins) is_segment = line.find("/memfd:tutti") != std::string::npos;
-    if (is_segment && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
-  }
-  return kib << 10;
-}
 
 std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
   from.send(kShmTag, bytes.data(), bytes.size());
@@ -53,24 +37,6 @@ TEST_P(ShmRoom, ARankThatOnlySendsCutsItsMessages) {
     first_piece(*pair.to_first, *pair.to_second, middle);
   }
   EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, middle), fragment) << "they exchange messages";
-}
-
-bool can_map_in_one_go() {
-  constexpr std::size_t kPage = 4096;
-  void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  const bool can = madvise(page, kPage, 23) == 0;  // MADV_POPULATE_WRITE
-  munmap(page, kPage);
-  return can;
-}
-
-// Else each of the first messages would be held up by page faults.
-TEST_P(ShmRoom, ARingIsMappedInOneGo) {
-  if (!can_map_in_one_go()) GTEST_SKIP() << "this system cannot: Linux can from 5.14 on";
-  const Bytes one = message(kShort, 1);
-  const std::size_t before = mapped_bytes();
-  send(*pair.to_second, one);
-  EXPECT_GE(mapped_bytes(), before + GetParam());
-  read(*pair.to_first, one);
 }
 
 // What a rank has written to the peer's ring, and the peer does not read for long, does not hold the peer up.

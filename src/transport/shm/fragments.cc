@@ -12,10 +12,7 @@ bool Fragments::find_room(std::size_t bytes) {
     lines_.refresh_acked();
     if (!ring.find(bytes, lines_.unread(), room_.space)) return false;
   }
-  if (!ring_claimed_) {
-    lines_.lanes().prepare_out_ring();
-    ring_claimed_ = true;
-  }
+  prepare_ring();
   room_.at = lines_.lanes().out().ring + room_.space.begin;
   room_.kind = LineKind::ring;
   room_.is_read = ring.has_spare();

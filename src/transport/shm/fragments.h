@@ -20,12 +20,18 @@ class Fragments {
   // The most that one has; and how many the next one should have, of a message of `total` bytes with `left` more to go.
   std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes()); }
   std::size_t next_bytes(std::size_t left, std::size_t total) const {
-    const bool is_one_way = total <= kOneWayTotal && lines_.acks().kept().only_sends();
-    return std::min({left, most_bytes(), is_one_way && !is_crowded() ? kOneWayBytes : kFragmentBytes});
+    // The least ring: ranks share processors, or are many (ring_bytes_for).
+    const bool is_least = lines_.ring().bytes() == kMinRingBytes;
+    const bool is_one_way = !is_least && total <= kOneWayTotal && lines_.acks().kept().only_sends();
+    return std::min({left, most_bytes(), is_one_way ? kOneWayBytes : kFragmentBytes});
   }
 
-  // Whether the ring has memory. The first find_room() that needs it sees to that, which may throw Error{system}.
-  bool has_ring() const { return ring_claimed_; }
+  // Whether the ring has memory. If not, prepare_ring() and find_room() see to that, and may throw Error{system}.
+  bool has_ring() const { return has_ring_; }
+  void prepare_ring() {
+    if (!has_ring_) lines_.lanes().claim_out_ring();
+    has_ring_ = true;
+  }
   // Finds room for the next fragment, of `bytes`.
   bool find_room(std::size_t bytes);
   std::byte* room() const { return room_.at; }
@@ -42,8 +48,6 @@ class Fragments {
   void announce(const Tag& tag, std::size_t bytes, std::uint64_t total);
 
  private:
-  bool is_crowded() const { return lines_.ring().bytes() == kMinRingBytes; }  // ring_bytes_for
-
   struct Room {
     std::byte* at = nullptr;
     LineKind kind = LineKind::ring;
@@ -53,7 +57,7 @@ class Fragments {
 
   Lines& lines_;
   Distance distance_;
-  bool ring_claimed_ = false;
+  bool has_ring_ = false;
   Room room_;
 };
 

@@ -41,12 +41,7 @@ class LanePair {
   bool in_ring_has(std::uint64_t at, std::uint64_t bytes) const {
     return at <= ring_bytes_ && bytes <= ring_bytes_ - at && own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
   }
-  // Before this rank writes to its ring for the first time. What the peer reads there is mapped when it reads: Linux
-  // maps 64 KiB with one page fault then, but 4 KiB where somebody writes.
-  void prepare_out_ring() const {
-    theirs_->claim(out_offset_ + kLaneHeadBytes, ring_bytes_);
-    theirs_->populate(out_offset_ + kLaneHeadBytes, ring_bytes_);
-  }
+  void claim_out_ring() const { theirs_->claim(out_offset_ + kLaneHeadBytes, ring_bytes_); }
 
   // The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running
   // peer pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.

@@ -114,11 +114,6 @@ void Mapping::claim(std::size_t offset, std::size_t bytes) const {
   if (result < 0) throw_system_error("no room for " + std::to_string(bytes) + " bytes");
 }
 
-void Mapping::populate(std::uint64_t offset, std::size_t bytes) noexcept {
-  constexpr int kPopulateForWriting = 23;  // MADV_POPULATE_WRITE, which headers of before Linux 5.14 do not have
-  ::madvise(at(offset), bytes, kPopulateForWriting);
-}
-
 void Mapping::unclaim(std::size_t offset, std::size_t bytes) const noexcept {
   ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
 }

@@ -48,9 +48,6 @@ class Mapping {
 
   // Backs [offset, offset + bytes) with memory. Throws Error{system} that says how much was asked for.
   void claim(std::size_t offset, std::size_t bytes) const;
-  // Maps all pages of [offset, offset + bytes), which is backed, so that whoever writes there first is not held up by a
-  // page fault each 4 KiB. Where the system cannot, it does nothing.
-  void populate(std::uint64_t offset, std::size_t bytes) noexcept;
   // Gives the memory behind it back to the system; it reads as zero after the next claim.
   void unclaim(std::size_t offset, std::size_t bytes) const noexcept;
 

@@ -46,13 +46,14 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
   ++pushed_;
 }
 
-// Whether a message that no line holds is to be copied, and has room. The ring is there already: what may fail is not
-// done at once.
+// Whether a message that no line holds is to be copied, and has room. The ring is made by the send() that follows, as
+// that may fail.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
   if (copier == Copier::peer && is_readable(data, bytes)) return false;
-  return fragments_.has_ring() && fragments_.find_room(bytes);
+  wants_ring_ = !fragments_.has_ring();
+  return !wants_ring_ && fragments_.find_room(bytes);
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
@@ -71,6 +72,7 @@ bool Sender::push(Message& message) {
     push_inside(message.tag, message.data, message.bytes);
     return true;
   }
+  prepare_wanted_ring();
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
@@ -159,6 +161,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
+  prepare_wanted_ring();
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(tag, bytes)) {
     reserved_ = LineKind::delivered;

@@ -60,6 +60,10 @@ class Sender {
   void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
+  void prepare_wanted_ring() {
+    if (wants_ring_) fragments_.prepare_ring();
+    wants_ring_ = false;
+  }
   bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
@@ -71,6 +75,7 @@ class Sender {
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
   LookedUp looked_up_;        // by reserve(), for the send() that follows it
+  bool wants_ring_ = false;   // a message would have gone at once, had there been a ring
   bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
