@@ -85,14 +85,20 @@ bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
   return true;
 }
 
-bool AtOnce::has_all(const Tag& tag) {
+auto AtOnce::look(const Tag& tag) -> Arrival {
   for (; here_ < in_.size(); ++here_) {
     const auto [peer, bytes] = in_[here_];
-    const std::byte* const shown = channel(peer).look_at_once(tag, bytes);
-    if (shown == nullptr) return false;
+    Channel& from = channel(peer);
+    const std::byte* shown = from.look_at_once(tag, bytes);
+    if (shown == nullptr) {
+      Tag other;
+      if (!from.unclaimed(other)) return Arrival::awaited;
+      shown = from.look_at_once(tag, bytes);  // it may have come in between
+      if (shown == nullptr) return Arrival::never;
+    }
     shown_[static_cast<std::size_t>(peer)] = shown;
   }
-  return true;
+  return Arrival::whole;
 }
 
 void AtOnce::finish() {

@@ -23,9 +23,11 @@ class AtOnce {
   // Sends all messages of the call `tag`, or none: false, and nothing has happened. An Operation can go on from here
   // (Operation::start).
   bool send(const Tag& tag, const std::byte* input, std::byte* output);
-  // Behind send(): whether what the peers sent for the call is here, all of it. What does not match never is.
-  bool has_all(const Tag& tag);
-  // Behind has_all(): the rest of the call, with the buffers of send().
+  // Behind send(): whether what the peers sent for the call is here, all of it. never: something else is here, or a
+  // message that cannot be taken at once (it is lent, say); an Operation has to go on.
+  enum class Arrival : std::uint8_t { whole, awaited, never };
+  Arrival look(const Tag& tag);
+  // Once all is here: the rest of the call, with the buffers of send().
   void finish();
 
  private:

@@ -60,6 +60,9 @@ constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
+// Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the
+// other: 2 KiB 0.21 and 0.08, 8 KiB 0.23 and 0.16, 16 KiB 0.26 and 0.27. Not measured for crowded ranks.
+constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
 // By one_shot all ranks read at the same time what the root lends. 4 crowded ranks: 128 KiB 6.4 and 7.7, 1 MiB 46 and
 // 112.
 constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};
@@ -71,9 +74,11 @@ constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
 constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB};
 // all_reduce by two_shot, 4 crowded ranks, messages of 2 KiB: 5.2 and 5.7.
 constexpr CopiesBelow kExchangesSlicesCopies{};
-// all_gather, 4 crowded ranks, messages of 2 KiB: 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6 and 16; reduce_scatter
-// likewise.
-constexpr CopiesBelow kMovesCopies{0, 32 * kKiB};
+// all_gather, messages of 2 KiB: 0.29 and 0.19, 4 KiB 0.36 and 0.24, 8 KiB 0.34 and 0.36, 12 KiB 0.43 and 0.50; between
+// cores that share no cache 8 KiB 1.00 and 0.96. 4 crowded ranks: 2 KiB 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6
+// and
+// 16. reduce_scatter and all_to_all likewise.
+constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB};
 
 bool nothing_arrives(std::span<const std::uint32_t> arrivals) {
   return std::ranges::none_of(arrivals, [](std::uint32_t messages) { return messages > 0; });
@@ -107,7 +112,7 @@ bool exchanges_whole(std::span<const PlanStep> steps) {
 
 CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call) {
   const Collective collective = call.collective;
-  if (collective == Collective::transfer) return {};  // not measured
+  if (collective == Collective::transfer) return kTransferCopies;
   if (collective == Collective::broadcast && call.algorithm == Algorithm::one_shot) return kBroadcastToAllCopies;
   if (collective == Collective::broadcast) return nothing_arrives(arrivals) ? kBroadcastCopies : kPassesOnCopies;
   if (nothing_arrives(arrivals)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;

@@ -42,10 +42,8 @@ Tag Group::next_tag() const {
 bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
   ledger_.begin();
   int looks = job_->engine().crowding().is_crowded() ? 1 : kLooks;
-  while (!at_once_->has_all(tag)) {
-    if (--looks == 0 || lock.is_wanted()) return false;
-    _mm_pause();
-  }
+  for (AtOnce::Arrival arrival; (arrival = at_once_->look(tag)) != AtOnce::Arrival::whole; _mm_pause())
+    if (arrival == AtOnce::Arrival::never || --looks == 0 || lock.is_wanted()) return false;
   at_once_->finish();
   const std::uint32_t number = ledger_.number_next();
   ledger_.enter(number);

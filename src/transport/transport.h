@@ -95,7 +95,7 @@ class Channel {
   // here is called.
   virtual std::optional<std::size_t> most_at_once() const { return std::nullopt; }
   // Whether the next message can be sent at once: there is room, and `copier` and where the message lies do not ask for
-  // send(). After true send_at_once() cannot fail, as long as nothing else is called in between but this.
+  // send(). After true, send_at_once() of the same bytes cannot fail, if it is the next call of this channel.
   virtual bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
     static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
     return false;

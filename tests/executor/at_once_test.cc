@@ -12,16 +12,14 @@
 namespace tutti::internal {
 namespace {
 
-// A channel that only counts what is sent at once, while it says that there is room.
+// A channel that only counts what is sent at once, while it says that there is room. What comes cannot be taken at
+// once.
 struct Counting final : Channel {
-  bool has_room = true;
-  int prepared = 0, sent_so = 0;
+  bool has_room = true, has_come = false;
+  int sent_so = 0;
 
   std::optional<std::size_t> most_at_once() const override { return 1 << 20; }
-  bool prepare_at_once(const std::byte*, std::size_t, Copier) override {
-    ++prepared;
-    return has_room;
-  }
+  bool prepare_at_once(const std::byte*, std::size_t, Copier) override { return has_room; }
   void send_at_once(const Tag&, const std::byte*, std::size_t) override { ++sent_so; }
 
   void send(const Tag&, const std::byte*, std::size_t, Copier) override {}
@@ -35,7 +33,7 @@ struct Counting final : Channel {
   void release(std::size_t) override {}
   bool progress() override { return false; }
   void flush() override {}
-  bool unclaimed(Tag&) override { return false; }
+  bool unclaimed(Tag&) override { return has_come; }
   bool withdraw() override { return true; }
 };
 
@@ -59,11 +57,12 @@ struct AtOnceSends : testing::TestWithParam<Collective> {
     workspace.fit(*plan);
   }
   bool sends() {
-    AtOnce at_once(*plan, links, workspace);
+    at_once = AtOnce(*plan, links, workspace);
     EXPECT_TRUE(at_once);
     return at_once && at_once.send(plan->tag, reinterpret_cast<const std::byte*>(input.data()),
                                    reinterpret_cast<std::byte*>(output.data()));
   }
+  AtOnce at_once;
 };
 
 TEST_P(AtOnceSends, OneMessageToEachPeer) {
@@ -78,6 +77,15 @@ TEST_P(AtOnceSends, NothingIfAnyPeerHasNoRoom) {
     for (std::size_t peer = 1; peer < links.size(); ++peer) EXPECT_EQ(channels[peer]->sent_so, 0);
     EXPECT_TRUE(std::ranges::all_of(output, [](float value) { return value == 2; })) << "and nothing is copied";
   }
+}
+
+// So the caller does not look for it any longer.
+TEST_P(AtOnceSends, AMessageThatCannotBeTakenIsKnownFromOneThatHasNotCome) {
+  EXPECT_TRUE(sends());
+  if (GetParam() == Collective::scatter) return;  // nothing comes to the root
+  EXPECT_EQ(at_once.look(plan->tag), AtOnce::Arrival::awaited);
+  for (std::size_t peer = 1; peer < links.size(); ++peer) channels[peer]->has_come = true;
+  EXPECT_EQ(at_once.look(plan->tag), AtOnce::Arrival::never);
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, AtOnceSends,

@@ -55,11 +55,13 @@ TEST(MakePlan, LeavesTheCopyingToPeersWhereThatIsQuicker) {
     return sends.at(0).copier;
   };
   using enum Collective;
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 4 << 10), Copier::sender);
   EXPECT_EQ(copier(transfer, Algorithm::direct, 8 << 10), Copier::each);
   EXPECT_EQ(copier(transfer, Algorithm::direct, 16 << 10), Copier::peer);
   EXPECT_EQ(copier(transfer, Algorithm::direct, 1 << 20), Copier::peer);
   EXPECT_EQ(copier(transfer, Algorithm::direct, 2 << 20), Copier::each) << "the sender is free to do half of it";
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), Copier::each);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), Copier::sender);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 12 << 10), Copier::each);
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), Copier::peer) << "all ranks have as much to do";
   EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), Copier::peer);
   EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), Copier::each);

@@ -80,6 +80,49 @@ TEST_P(AtOnceCalls, KeepTheirOrderAmongOthers) {
       GetParam());
 }
 
+// Of messages that are sent at once, lent, and cut: on one rank symmetric memory, on the others ordinary.
+TEST_P(AtOnceCalls, AreRightWhateverMemoryEachRankHas) {
+  const int calls = kBrief ? 100 : 1000;
+  for (const int ranks : {2, 3})
+    Communicator::run_threads(
+        ranks,
+        [&](Communicator& world) {
+          constexpr std::size_t kMost = 100'000;
+          const int rank = world.rank();
+          std::mt19937 same(11);
+          std::vector<std::int32_t> own(2 * kMost);
+          const auto symmetric = world.allocate(2 * kMost * sizeof(std::int32_t));
+          for (int call = 0; call < calls && !testing::Test::HasFailure(); ++call) {
+            constexpr std::size_t kCounts[] = {2, 390, 400, 1500, 8000, 8200, 30'000, kMost};
+            const std::size_t count = kCounts[same() % std::size(kCounts)];
+            const int root = static_cast<int>(same()) & 1, which = static_cast<int>(same() % 4);
+            const bool is_symmetric = rank == static_cast<int>(same() % 4);
+            std::int32_t* const in = is_symmetric ? symmetric.as<std::int32_t>().data() : own.data();
+            std::int32_t* const out = in + kMost;
+            for (int again = 0; again < 3; ++again) {
+              std::fill_n(in, count, call + rank);
+              std::fill_n(out, count, -1);
+              std::int32_t wanted = call + root;
+              if (which == 0) {
+                world.broadcast(in, out, count, DType::int32, root);
+              } else if (which == 1) {
+                world.all_reduce(in, out, count, DType::int32, Op::max);
+                wanted = call + ranks - 1;
+              } else if (which == 2 && rank < 2) {
+                rank == root ? world.send(in, count, DType::int32, 1 - root)
+                             : world.receive(out, count, DType::int32, root);
+              } else if (which == 3) {
+                world.reduce(in, out, count, DType::int32, Op::min, root);
+                wanted = call;
+              }
+              const bool gets = which < 2 || (which == 2 && rank < 2 && rank != root) || (which == 3 && rank == root);
+              for (std::size_t i = 0; gets && i < count; ++i) ASSERT_EQ(out[i], wanted) << call << ", " << which;
+            }
+          }
+        },
+        GetParam());
+}
+
 class AtOnceCallsFail : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Communicator, AtOnceCallsFail, testing::Values("shm", "tcp"),
                          [](const auto& it) { return it.param; });

@@ -134,7 +134,7 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       } else {
         way.sent.push_back(message(bytes, turn));
         if (random() % 3 == 0 && bytes <= shm::kMostAtOnceBytes &&
-            way.from.prepare_at_once(way.sent.back().data(), bytes)) {
+            way.from.prepare_at_once(way.sent.back().data(), bytes) && random() % 4 != 0) {
           way.from.send_at_once(kShmTag, way.sent.back().data(), bytes);
           at_once += bytes > shm::kInlineBytes;
         } else if (std::byte* const room =
@@ -151,8 +151,9 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       Bytes got(expected.size());
       const std::byte* const shown = random() % 3 == 0 ? way.to.look_at_once(kShmTag, got.size()) : nullptr;
       if (shown != nullptr) {
-        std::memcpy(got.data(), shown, got.size());
-        way.to.take_at_once();
+        const bool copies = random() % 2 == 0;
+        if (!copies) std::memcpy(got.data(), shown, got.size());
+        way.to.take_at_once(copies ? got.data() : nullptr);
         looked += got.size() > shm::kInlineBytes;
       } else if (random() % 2 == 0) {
         way.to.receive(way.read, kShmTag, got.data(), got.size());
@@ -172,8 +173,8 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       ++way.read;
     }
   }
-  EXPECT_GT(at_once, 100);
-  EXPECT_GT(looked, 100);
+  EXPECT_GT(at_once, 40);
+  EXPECT_GT(looked, 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rings, ShmReuse, testing::Values(shm::kMinRingBytes, shm::kMaxRingBytes));

@@ -20,9 +20,9 @@ class Fragments {
   // The most that one has; and how many the next one should have, of a message of `total` bytes with `left` more to go.
   std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes()); }
   std::size_t next_bytes(std::size_t left, std::size_t total) const {
-    // The least ring: ranks share processors, or are many (ring_bytes_for).
-    const bool is_least = lines_.ring().bytes() == kMinRingBytes;
-    const bool is_one_way = !is_least && total <= kOneWayTotal && lines_.acks().kept().only_sends();
+    // Not where ranks share processors or are many, and have shorter rings: that gains nothing, or is not measured.
+    const bool is_one_way =
+        lines_.ring().bytes() == kMaxRingBytes && total <= kOneWayTotal && lines_.acks().kept().only_sends();
     return std::min({left, most_bytes(), is_one_way ? kOneWayBytes : kFragmentBytes});
   }
 

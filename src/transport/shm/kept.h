@@ -22,7 +22,7 @@ class Kept {
   std::uint32_t first_line() const { return spaces_.front().line; }  // whose space is kept; requires one
 
   bool may_keep() const { return may_keep_ > 0; }
-  // Whether the last fragments have all been this rank's.
+  // Whether the last fragments, as many as it may keep, have all been this rank's.
   bool only_sends() const { return may_keep_ == most_ && spaces_.empty(); }
   // One more fragment of this rank's has been announced: it may keep one for it.
   void sent_one() { may_keep_ = std::min(may_keep_ + 1, most_); }

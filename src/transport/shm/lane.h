@@ -45,7 +45,7 @@ inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std
 // Messages up to this can go at once (Channel::most_at_once), as one fragment if no line holds them. (Broadcast to one
 // rank: 4 KiB 0.18 us by an Operation and 0.11 at once, 32 KiB 0.62 and 0.57.)
 inline constexpr std::size_t kMostAtOnceBytes = 32 << 10;
-static_assert(kMostAtOnceBytes <= fragment_bytes(kMinRingBytes));
+static_assert(kMostAtOnceBytes <= std::min(kOneWayBytes, fragment_bytes(kMinRingBytes)));
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it.
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;

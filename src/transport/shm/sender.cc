@@ -6,6 +6,7 @@
 
 #include "memory/string_copy.h"
 #include "transport/transport.h"
+#include "tutti/error.h"
 
 namespace tutti::internal::shm {
 namespace {
@@ -46,14 +47,23 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
   ++pushed_;
 }
 
-// Whether a message that no line holds is to be copied, and has room. The ring is made by the send() that follows, as
-// that may fail.
+// Whether a message that no line holds is to be copied, and has room. The ring is made by the next send() or reserve(),
+// as that may fail.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
   if (copier == Copier::peer && is_readable(data, bytes)) return false;
   wants_ring_ = !fragments_.has_ring();
   return !wants_ring_ && fragments_.find_room(bytes);
+}
+
+// Without one, messages go as they did. The one that needs it says what is wrong.
+void Sender::prepare_wanted_ring() {
+  if (!std::exchange(wants_ring_, false)) return;
+  try {
+    fragments_.prepare_ring();
+  } catch (const Error&) {
+  }
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {

@@ -60,10 +60,7 @@ class Sender {
   void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
-  void prepare_wanted_ring() {
-    if (wants_ring_) fragments_.prepare_ring();
-    wants_ring_ = false;
-  }
+  void prepare_wanted_ring();
   bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;

@@ -143,7 +143,7 @@ std::size_t Bench::calls_a_round() {
   const double round_us = options_.round_ms > 0 ? options_.round_ms * 1e3 : kRoundUs;
   const double trial_us = options_.round_ms > 0 ? round_us / 10 : 0;
   std::uint64_t calls = kTrial;
-  time_round(calls);  // the first ones make memory, and more
+  time_round(calls);  // the first ones wait for the system to find memory
   for (bool is_trial = true; is_trial;) {
     const double start = now_us();
     time_round(calls);
