@@ -152,7 +152,7 @@ TEST_P(ShmReuse, MixedMessagesComeWholeAndInOrder) {
       const std::byte* const shown = random() % 3 == 0 ? way.to.look_at_once(kShmTag, got.size()) : nullptr;
       if (shown != nullptr) {
         const bool copies = random() % 2 == 0;
-        if (!copies) std::memcpy(got.data(), shown, got.size());
+        if (!copies) std::ranges::copy(std::span(shown, got.size()), got.begin());
         way.to.take_at_once(copies ? got.data() : nullptr);
         looked += got.size() > shm::kInlineBytes;
       } else if (random() % 2 == 0) {
