@@ -149,8 +149,9 @@ void Group::leave(bool is_awaited) {
   const auto note_mismatch = [this] {
     if (has_failed() && failure_->failure()->code == ErrorCode::mismatch) failure_->note_unheard();
   };
-  note_mismatch();
-  if (size() == 1 || has_failed() || is_busy()) return;
+  // Asked once: the news of a failure may come at any time, and then has to be noted below.
+  if (has_failed()) return note_mismatch();
+  if (size() == 1 || is_busy()) return;
   has_parted_ = true;
   if (finds_unclaimed()) {
     failure_->note_unheard();
