@@ -115,7 +115,7 @@ void AtOnce::finish() {
   for (const SendStep* const send : out_) ++links_[static_cast<std::size_t>(send->peer)].sent;
 }
 
-// A message is received, or a source of one reduction; so nobody needs it any more.
+// Each message is received once, or is a source of one reduction: so it is not needed any more.
 void AtOnce::take(std::int32_t peer, std::byte* to) {
   channel(peer).take_at_once(to);
   ++links_[static_cast<std::size_t>(peer)].taken;

@@ -76,7 +76,7 @@ constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB};
 constexpr CopiesBelow kExchangesSlicesCopies{};
 // all_gather, messages of 2 KiB: 0.29 and 0.19, 4 KiB 0.36 and 0.24, 8 KiB 0.34 and 0.36, 12 KiB 0.43 and 0.50; between
 // cores that share no cache 8 KiB 1.00 and 0.96. 4 crowded ranks: 2 KiB 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6
-// and 16. reduce_scatter and all_to_all likewise.
+// and 16. reduce_scatter and all_to_all likewise. So messages of up to 8 KiB are copied.
 constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB};
 
 bool nothing_arrives(std::span<const std::uint32_t> arrivals) {

@@ -149,7 +149,7 @@ void Group::leave(bool is_awaited) {
   const auto note_mismatch = [this] {
     if (has_failed() && failure_->failure()->code == ErrorCode::mismatch) failure_->note_unheard();
   };
-  // Asked once: the news of a failure may come at any time, and then has to be noted below.
+  // Ask only once here: another thread may report a failure at any time, and a later one is noted below.
   if (has_failed()) return note_mismatch();
   if (size() == 1 || is_busy()) return;
   has_parted_ = true;

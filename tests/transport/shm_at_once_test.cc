@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
-#include "transport/shm/adoption.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm_reuse.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 struct ShmAtOnce : testing::Test {
   ShmPair pair;
-  // As of a message that goes by send() first: what may fail is not done at once.
+  // Makes the ring, which may fail and so is left to send().
   void connect() {
     const Bytes first = message(kShort, 1);
     send(*pair.to_second, first);

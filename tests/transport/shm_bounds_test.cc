@@ -116,7 +116,6 @@ TEST(ShmBounds, ALineThatPointsOutsideIsRefusedByView) {
 TEST(ShmBounds, ALineThatPointsOutsideIsNotTakenAtOnce) {
   for (const Wrong& wrong : wrong_lines()) {
     WrongPeer pair;
-    pair.peers_channel->flush();
     const std::byte out[8]{};
     pair.channel->send(kTag, out, sizeof out);  // which connects
     pair.write(shm::kFirstLine, wrong.kind, kBytes, wrong.at, wrong.bytes);

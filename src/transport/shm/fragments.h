@@ -17,10 +17,12 @@ class Fragments {
  public:
   explicit Fragments(Lines& lines) : lines_(lines) {}
 
-  // The most that one has; and how many the next one should have, of a message of `total` bytes with `left` more to go.
+  // The most bytes that a fragment has.
   std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes()); }
+  // How many the next one should have, of a message of `total` bytes of which `left` have not been sent yet.
   std::size_t next_bytes(std::size_t left, std::size_t total) const {
-    // Not where ranks share processors or are many, and have shorter rings: that gains nothing, or is not measured.
+    // A shorter ring: the ranks share processors, or are more than two. There short fragments gain nothing, or have not
+    // been measured.
     const bool is_one_way =
         lines_.ring().bytes() == kMaxRingBytes && total <= kOneWayTotal && lines_.acks().kept().only_sends();
     return std::min({left, most_bytes(), is_one_way ? kOneWayBytes : kFragmentBytes});

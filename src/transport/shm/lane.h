@@ -37,9 +37,9 @@ inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 // The most that a fragment has; and at most a quarter of a ring, so that copying in and out overlap. (2 ranks, own
 // buffers in place: all_reduce of 256 KiB 13.4 us with 64 KiB, 11.6 with 128; of 4 MiB 225 and 206.)
 inline constexpr std::size_t kFragmentBytes = 128 << 10;
-// Where this rank only sends, of a message of at most kOneWayTotal. (2 ranks, broadcast: 128 KiB 2.55 us with fragments
-// of 128 KiB, 2.28 with 32; 256 KiB 5.05 and 4.48; 1 MiB no difference. But 4 ranks on 2 cores 15.5 and 16.6; and
-// all_reduce of 1 MiB 35.6 and 40.5.)
+// The most that a fragment has if this rank only sends to the peer, and the message has kOneWayTotal at most. (2 ranks,
+// broadcast: 128 KiB 2.55 us with fragments of 128 KiB, 2.28 with 32; 256 KiB 5.05 and 4.48; 1 MiB no difference. But
+// 256 KiB to 4 ranks on 2 cores 15.5 and 16.6; and all_reduce of 1 MiB 35.6 and 40.5.)
 inline constexpr std::size_t kOneWayBytes = 32 << 10, kOneWayTotal = 256 << 10;
 inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std::min(kFragmentBytes, ring_bytes / 4); }
 // Messages up to this can go at once (Channel::most_at_once), as one fragment if no line holds them. (Broadcast to one

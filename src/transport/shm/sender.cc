@@ -57,7 +57,8 @@ bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier c
   return !wants_ring_ && fragments_.find_room(bytes);
 }
 
-// Without one, messages go as they did. The one that needs it says what is wrong.
+// If there is no memory for it, nothing fails yet: messages go without a ring as before, and the first one that needs
+// the ring throws.
 void Sender::prepare_wanted_ring() {
   if (!std::exchange(wants_ring_, false)) return;
   try {
