@@ -129,7 +129,7 @@ struct Shared {
   double bytes(int ranks, const std::string& transport) const {
     if (transport == "tcp") return 0;
     const bool crowded = ranks > sysconf(_SC_NPROCESSORS_ONLN);
-    const std::size_t ring = tutti::internal::shm::ring_bytes_for(static_cast<std::size_t>(ranks), crowded);
+    const std::size_t ring = tutti::internal::shm::ring_bytes_for(static_cast<std::size_t>(ranks), crowded).both_ways;
     std::size_t all = transport == "verbs" ? lanes.size() * tutti::internal::verbs::kBlockBytes
                                            : lanes.size() * tutti::internal::shm::kLaneHeadBytes + rings.size() * ring;
     for (const auto& [rank, scratch] : scratch_bytes) all += scratch;

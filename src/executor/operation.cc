@@ -92,11 +92,13 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   first_push_ = next_ + 1;
   const PlanSource& only = plan_->sources[step.first_source];
   const bool copies = step.source_count == 1 && only.peer == kLocal;
+  is_far_ = false;
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const SendStep& send = pushed_send(i);
     const std::byte* const source = copies ? at(send.from) : nullptr;
     workspace_->pushed[i] =
         is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
+    if (step.read_there && workspace_->pushed[i] == nullptr) is_far_ |= channel(send.peer).reads_from_far(send.bytes);
   }
 }
 
@@ -143,7 +145,8 @@ void Operation::combine(const ReduceStep& step, std::size_t count) {
   for (std::size_t i = 0; i < step.pushes; ++i)
     if (workspace_->pushed[i] != nullptr)
       workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};
-  const bool past_cache = to.past_cache && (step.sends_source || targets == step.pushes + 1);
+  const bool past_cache =
+      (to.past_cache && (step.sends_source || targets == step.pushes + 1)) || (step.read_there && is_far_);
   const bool nothing_to_do = count == 0 || (step.source_count == 1 && !to.finish && targets == 1 &&
                                             workspace_->sources[0].data == workspace_->targets[0].data);
   if (!nothing_to_do)

@@ -89,6 +89,7 @@ class Operation {
   std::size_t next_ = 0;        // step
   std::size_t done_ = 0;        // elements of it
   bool finishes_ = false;       // the reduce under way does its finisher's work too
+  bool is_far_ = false;         // what it makes is read there by a rank whose core is far
   std::size_t first_push_ = 0;  // the step behind the last reduce
   std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;

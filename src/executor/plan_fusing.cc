@@ -22,6 +22,7 @@ void mark_pushes(ReduceStep& reduce, std::span<PlanStep> behind, std::span<const
       if (std::get<SendStep>(before).peer == send->peer) return;
     send->fused = true;
     reduce.sends_source = send->from != reduce.to;
+    reduce.read_there = copies && reduce.to.space == Space::scratch && !reduce.sends_source;
     ++reduce.pushes;
   }
 }

@@ -43,6 +43,7 @@ struct ReduceStep {
   // What it writes outgrows the cache, and no later step reads it but the sends that it pushes to.
   bool past_cache = false;
   bool sends_source = false;  // a copy whose pushes are sends of its source, not of what it makes
+  bool read_there = false;    // a copy in scratch, which its pushes send: other ranks may read it there
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // index in Plan::reductions

@@ -26,8 +26,10 @@ constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass 
 // 2540 and 2830; 4 ranks 256 KiB 17 and 20, 1 MiB 81 and 62, 16 MiB 3330 and 2880; 8 ranks 256 KiB 41 and 38, 1 MiB 210
 // and 120, 16 MiB 5450 and 4400. All_reduce: 3 ranks 512 KiB 59 and 52, 16 MiB 3520 and 3850; 4 ranks 512 KiB 62 and
 // 57, 1 MiB 128 and 104, 32 MiB 8210 and 8490; 8 ranks 512 KiB 158 and 170, 1 MiB 412 and 339, 32 MiB 18500 and 16700.
-// Not measured with a core for each rank, nor where some of the messages go to other hosts.
-constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceAtMost = 4 << 20;
+// That was a Zen 5. A Zen 4, 512 KiB: all_gather of 3 ranks 60 and 91, of 4 47 and 63, of 8 134 and 121; all_reduce of
+// 4 98 and 113. Not measured with a core for each rank, nor where some of the messages go to other hosts.
+constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512 << 10, kCopiedOnceAtMost = 4 << 20;
+constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10, kSumsCopiedOnceFrom = 128 << 10;
 
 // Short messages between hosts, several rows of which go in one. Over TCP on two cores, each rank a host of its own, by
@@ -71,12 +73,13 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // Measured with 3, 4 and 8 ranks on 2 cores: bench/results/2026-11-26-one-copy.md has the figures. 16 ranks: now
-      // chain was quicker, now hierarchical (bench/results/2026-11-26-pressure.md).
+      // Measured with 3, 4 and 8 ranks on 2 cores: bench/results/2026-11-26-one-copy.md and 2026-11-26-one-way.md have
+      // the figures. 16 ranks: now chain was quicker, now hierarchical (bench/results/2026-11-26-pressure.md).
       {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
-      {broadcast, 3, HostCount::one, 256 * kKiB, canonical, chain},
+      {broadcast, 3, HostCount::one, 1024 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 256 * kKiB, canonical, hierarchical},
+      {broadcast, 4, HostCount::one, 512 * kKiB, canonical, chain},
       {broadcast, 8, HostCount::one, 4096 * kKiB, canonical, one_shot},
       {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 8, HostCount::one, kAnyBytes, canonical, hierarchical},
@@ -143,8 +146,9 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here) {
   const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / static_cast<std::size_t>(ranks);
   const std::size_t least = traits_of(collective).combines() ? kSumsCopiedOnceFrom : kCopiedOnceFrom;
+  const std::size_t above = here <= kFew ? kCopiedOnceForFewAbove : kCopiedOnceAbove;
   // With one reader the copy would only be made elsewhere.
-  return here > 2 && bytes > kCopiedOnceAbove && sent >= least && sent <= kCopiedOnceAtMost;
+  return here > 2 && bytes > above && sent >= least && sent <= kCopiedOnceAtMost;
 }
 
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks) {

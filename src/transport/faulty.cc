@@ -23,6 +23,7 @@ class FaultyChannel final : public Channel {
     return special || chance(faults_.refuse_reserve_percent) ? nullptr
                                                              : open().reserve(tag, bytes, source, copier, past_cache);
   }
+  bool reads_from_far(std::size_t bytes) override { return open().reads_from_far(bytes); }
   void commit(const Tag& tag) override {
     open().commit(tag);
     ++messages_;

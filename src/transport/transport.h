@@ -65,6 +65,13 @@ class Channel {
                              Copier copier = Copier::each, bool past_cache = false) = 0;
   virtual void commit(const Tag& tag) = 0;
 
+  // Before `bytes` are written that the peer will read where they lie: whether they should go past the cache, as
+  // fetching them from this core's cache would take the peer longer. May look how far the peer's core is.
+  virtual bool reads_from_far(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return false;
+  }
+
   // To be called before a reservation is written to in another turn (Transport::begin_turn) than the one it was made
   // in. Throws ChannelClosed where the peer has withdrawn it.
   virtual void check_reserved() = 0;

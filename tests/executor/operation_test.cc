@@ -2,11 +2,83 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
 namespace tutti::internal {
 namespace {
 
 // As a call of device memory whose input is still on its way.
 TEST(Operation, ThatHasNotBegunWaitsForNobody) { EXPECT_EQ(Operation().waiting_for().rank, -1); }
+
+// A channel of a peer that has read what is sent to it at once, and counts what is asked of it.
+struct Reader final : Channel {
+  std::size_t asked_bytes = 0;
+  std::vector<const std::byte*> lent;
+
+  bool reads_from_far(std::size_t bytes) override {
+    asked_bytes += bytes;
+    return true;
+  }
+  void send(const Tag&, const std::byte* data, std::size_t, Copier) override { lent.push_back(data); }
+  std::uint64_t sent() override { return lent.size(); }
+  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
+  void commit(const Tag&) override {}
+  void check_reserved() override {}
+  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, bool) override {}
+  std::uint64_t received() override { return 0; }
+  bool view(const Tag&, std::size_t, std::span<const std::byte>&) override { return false; }
+  void release(std::size_t) override {}
+  bool progress() override { return false; }
+  void flush() override {}
+  bool unclaimed(Tag&) override { return false; }
+  bool withdraw() override { return true; }
+};
+
+// Of the root, to three others.
+void broadcast(bool copies_once, std::array<PeerLink, 4>& links, std::vector<std::byte>& scratch,
+               const std::vector<float>& values) {
+  const auto count = static_cast<std::uint64_t>(values.size());
+  const std::unique_ptr<Plan> plan =
+      make_plan(Call{.collective = Collective::broadcast, .dtype = DType::float32, .op = Op::sum, .count = count},
+                *find_algorithm(Collective::broadcast, Algorithm::one_shot), 0, Layout::of(4), 1, {},
+                {.copies_once = copies_once});
+  for (std::size_t peer = 1; peer < links.size(); ++peer) links[peer].channel = std::make_unique<Reader>();
+  Workspace workspace;
+  workspace.fit(*plan);
+  scratch.resize(plan->scratch_bytes);
+  workspace.scratch = scratch.data();
+  Operation operation;
+  std::vector<float> output(values.size());
+  operation.start(*plan, Tag{}, links, workspace, reinterpret_cast<const std::byte*>(values.data()),
+                  reinterpret_cast<std::byte*>(output.data()));
+  EXPECT_TRUE(operation.advance());
+  EXPECT_EQ(output, values);
+}
+
+TEST(Operation, ThatCopiesOnceAsksHowFarTheReadersAre) {
+  const std::vector<float> values(100'000, 3);
+  std::array<PeerLink, 4> links;
+  std::vector<std::byte> scratch;
+  broadcast(true, links, scratch, values);
+  for (std::size_t peer = 1; peer < links.size(); ++peer) {
+    const Reader& reader = dynamic_cast<const Reader&>(*links[peer].channel);
+    EXPECT_EQ(reader.asked_bytes, values.size() * sizeof(float));
+    ASSERT_EQ(reader.lent.size(), 1u);
+    EXPECT_EQ(reader.lent[0], scratch.data());
+    EXPECT_EQ(std::memcmp(scratch.data(), values.data(), values.size() * sizeof(float)), 0);
+  }
+}
+
+TEST(Operation, ThatSendsTheUsersMemoryDoesNotAsk) {
+  std::array<PeerLink, 4> links;
+  std::vector<std::byte> scratch;
+  broadcast(false, links, scratch, std::vector<float>(100'000, 3));
+  for (std::size_t peer = 1; peer < links.size(); ++peer)
+    EXPECT_EQ(dynamic_cast<const Reader&>(*links[peer].channel).asked_bytes, 0u);
+}
 
 }  // namespace
 }  // namespace tutti::internal

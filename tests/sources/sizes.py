@@ -57,6 +57,8 @@ LARGE = {
     "src/schedule/verify_execution.h Execution":
         "the interpreter of the verifier: a method for each kind of step and each rule, over one state; its types "
         "are nested here",
+    "src/transport/shm/channel.h Channel":
+        "overrides all of internal::Channel, and hands on to Sender, Receiver and Lines",
     "src/transport/verbs/channel.h Channel":
         "overrides all of internal::Channel, and hands on to Sender, Receiver and JoinedPair; the greeting could be a class",
     "src/transport/verbs/receiver.h Receiver":

@@ -9,11 +9,12 @@ constexpr std::size_t kRing = 4096;
 
 // A ring of which lines announce `bytes` each, and what a test asks of it.
 struct Writer {
-  Ring ring{kRing};
+  Ring ring{RingBytes{kRing, kRing}};
+  std::size_t used = kRing;
   std::uint32_t next = kFirstLine;
   Space room;  // of the last write
   bool write(std::size_t bytes, std::uint32_t acked) {
-    if (!ring.find(bytes, {acked, next}, room)) return false;
+    if (!ring.find(bytes, {acked, next}, used, room)) return false;
     ring.take(room, next++);
     return true;
   }
@@ -54,6 +55,26 @@ TEST(Ring, APieceThatDoesNotFitBeforeTheEndBeginsAtTheStart) {
   EXPECT_FALSE(writer.write(128, kFirstLine));
   ASSERT_TRUE(writer.write(128, kFirstLine + 1));
   EXPECT_EQ(writer.room.begin, 0u);
+}
+
+TEST(Ring, WhatIsUsedOfItMayChange) {
+  Writer writer;
+  writer.used = kRing / 4;
+  EXPECT_TRUE(writer.write(kRing / 4, kFirstLine));
+  EXPECT_FALSE(writer.write(64, kFirstLine));
+  writer.used = kRing;
+  for (std::uint32_t i = 1; i < 4; ++i) {
+    ASSERT_TRUE(writer.write(kRing / 4, kFirstLine));
+    EXPECT_EQ(writer.room.begin, i * kRing / 4);
+  }
+  writer.used = kRing / 4;
+  EXPECT_FALSE(writer.write(64, kFirstLine)) << "nothing has been read of what is used";
+  ASSERT_TRUE(writer.write(64, kFirstLine + 1));
+  EXPECT_EQ(writer.room.begin, 0u);
+  EXPECT_TRUE(writer.write(kRing / 4 - 64, kFirstLine + 1));
+  EXPECT_FALSE(writer.write(64, kFirstLine + 4)) << "what lies beyond is not used";
+  writer.used = kRing;
+  EXPECT_TRUE(writer.write(kRing / 2, kFirstLine + 4));
 }
 
 TEST(Ring, PiecesFollowEachOther) {

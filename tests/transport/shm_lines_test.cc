@@ -80,7 +80,7 @@ TEST_P(ShmLines, NothingArrivesBeforeItIsSent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rings, ShmLines, testing::Values(shm::kMinRingBytes, shm::kMaxRingBytes));
+INSTANTIATE_TEST_SUITE_P(Rings, ShmLines, all_rings());
 
 }  // namespace
 }  // namespace tutti::internal

@@ -18,10 +18,12 @@ inline std::array<int, 2> local_sockets() {
   return ends;
 }
 
+inline constexpr shm::RingBytes kShortRing{shm::kMinRingBytes, shm::kMinRingBytes};
+
 struct ShmRank {
   Sleeper sleeper;
   shm::Transport transport;
-  explicit ShmRank(std::size_t ring_bytes = shm::kMinRingBytes) : transport(sleeper, ring_bytes) {}
+  explicit ShmRank(shm::RingBytes ring_bytes = kShortRing) : transport(sleeper, ring_bytes) {}
 };
 
 // Two ranks that know each other, and a channel between them.
@@ -29,7 +31,7 @@ struct ShmPair {
   ShmRank first;
   std::optional<ShmRank> second;
   std::unique_ptr<Channel> to_second, to_first;
-  explicit ShmPair(std::size_t ring_bytes = shm::kMinRingBytes) : first(ring_bytes), second(std::in_place, ring_bytes) {
+  explicit ShmPair(shm::RingBytes ring_bytes = kShortRing) : first(ring_bytes), second(std::in_place, ring_bytes) {
     const auto ends = local_sockets();
     first.transport.attach(1, ends[0]);
     second->transport.attach(0, ends[1]);

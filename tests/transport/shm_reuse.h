@@ -18,10 +18,16 @@ namespace tutti::internal {
 using Bytes = std::vector<std::byte>;
 inline constexpr std::size_t kShort = 4096;
 
-struct ReuseOfSpace : testing::TestWithParam<std::size_t> {
+struct ReuseOfSpace : testing::TestWithParam<shm::RingBytes> {
   ShmPair pair{GetParam()};
-  std::size_t fragment = shm::fragment_bytes(GetParam());
+  std::size_t fragment = shm::fragment_bytes(GetParam().both_ways);
 };
+
+// Where ranks share processors; where each has its own; and where a ring grows while a rank only sends.
+inline auto all_rings() {
+  using shm::kMaxRingBytes, shm::kMinRingBytes, shm::RingBytes;
+  return testing::Values(kShortRing, RingBytes{kMaxRingBytes, kMaxRingBytes}, RingBytes{kMinRingBytes, kMaxRingBytes});
+}
 
 inline Bytes message(std::size_t bytes, unsigned number) {
   Bytes made(bytes);

@@ -11,7 +11,7 @@ namespace {
 
 struct ShmRoom : ReuseOfSpace {
   // Of a length that has the longest fragments, whoever sends them.
-  std::size_t long_bytes = GetParam() == shm::kMaxRingBytes ? shm::kOneWayTotal + 64 : fragment;
+  std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? shm::kOneWayTotal + 64 : fragment;
 };
 
 std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
@@ -27,12 +27,13 @@ std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
   return first;
 }
 
-// Short pieces, so that the peer begins sooner. But not where ranks share processors, and have small rings.
+// Short pieces, so that the peer begins sooner. But not where ranks share processors.
 TEST_P(ShmRoom, ARankThatOnlySendsCutsItsMessages) {
-  const bool is_crowded = GetParam() == shm::kMinRingBytes;
+  const bool is_crowded = GetParam().both_ways == shm::kMinRingBytes;
   const std::size_t most = is_crowded ? fragment : shm::kOneWayBytes;
   const Bytes middle = message(shm::kOneWayTotal, 1), long_one = message(shm::kOneWayTotal + 8, 2);
-  for (unsigned i = 0; i < shm::kRow; ++i) first_piece(*pair.to_second, *pair.to_first, middle);
+  for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / shm::kOneWayTotal; ++i)
+    first_piece(*pair.to_second, *pair.to_first, middle);
   EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, middle), most);
   EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, long_one), fragment);
   for (unsigned i = 0; i < shm::kRow; ++i) {
@@ -77,6 +78,36 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
       }
     }
     for (const Bytes& bytes : waiting) read(*fresh.to_second, bytes);
+  }
+}
+
+// A ring that has grown is short again while pieces lie in it, where nobody has read them or the peer keeps them.
+TEST_P(ShmRoom, WhatLiesInAGrownRingLeavesThePeerRoom) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    ShmPair fresh(GetParam());
+    const auto some_bytes = [&] { return Bytes(shm::kInlineBytes + 1 + random() % (fragment - shm::kInlineBytes)); };
+    std::vector<Bytes> waiting;
+    for (unsigned turn = 0; turn < 4; ++turn) {
+      const std::size_t sent_alone = random() % (3 * shm::kMaxRingBytes);
+      for (std::size_t sent = 0; sent < sent_alone;) {
+        const Bytes bytes = some_bytes();
+        ASSERT_NO_FATAL_FAILURE(send(*fresh.to_second, bytes)) << "seed " << seed << ", turn " << turn;
+        read(*fresh.to_first, bytes);
+        sent += bytes.size();
+      }
+      waiting.push_back(some_bytes());
+      send(*fresh.to_first, waiting.back());
+      for (unsigned i = 0; i < 20; ++i) {
+        const Bytes there = some_bytes();
+        ASSERT_NO_FATAL_FAILURE(send(*fresh.to_second, there)) << "seed " << seed << ", turn " << turn << ", " << i;
+        read(*fresh.to_first, there);
+        if (random() % 2 == 0) continue;
+        for (const Bytes& bytes : waiting) read(*fresh.to_second, bytes);
+        waiting.assign(1, some_bytes());
+        ASSERT_NO_FATAL_FAILURE(send(*fresh.to_first, waiting[0])) << "seed " << seed << ", turn " << turn << ", " << i;
+      }
+    }
   }
 }
 
@@ -136,7 +167,7 @@ TEST_P(ShmRoom, WhatIsKeptDoesNotKeepLentMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rings, ShmRoom, testing::Values(shm::kMinRingBytes, shm::kMaxRingBytes));
+INSTANTIATE_TEST_SUITE_P(Rings, ShmRoom, all_rings());
 
 }  // namespace
 }  // namespace tutti::internal

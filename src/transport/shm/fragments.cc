@@ -1,18 +1,43 @@
 #include "transport/shm/fragments.h"
 
 #include "memory/string_copy.h"
+#include "tutti/error.h"
 
 namespace tutti::internal::shm {
+
+void Fragments::prepare_ring() {
+  wants_ring_ = false;
+  claim_until(lines_.ring().bytes().both_ways);
+  try {
+    claim_until(wanted());
+  } catch (const Error&) {
+    can_grow_ = false;  // what there is serves as well
+  }
+}
+
+void Fragments::prepare_wanted_ring() {
+  if (!wants_ring_) return;
+  try {
+    prepare_ring();
+  } catch (const Error&) {
+  }
+}
+
+void Fragments::claim_until(std::size_t bytes) {
+  if (claimed_ >= bytes) return;
+  lines_.lanes().claim_out_ring(claimed_, bytes - claimed_);
+  claimed_ = bytes;
+}
 
 bool Fragments::find_room(std::size_t bytes) {
   room_ = {lines_.acks().find_kept(bytes), LineKind::reused, {}, true};
   if (room_.at != nullptr) return true;
+  if (!has_ring()) prepare_ring();
   Ring& ring = lines_.ring();
-  if (!ring.find(bytes, lines_.unread(), room_.space)) {
+  if (!ring.find(bytes, lines_.unread(), wanted(), room_.space)) {
     lines_.refresh_acked();
-    if (!ring.find(bytes, lines_.unread(), room_.space)) return false;
+    if (!ring.find(bytes, lines_.unread(), wanted(), room_.space)) return false;
   }
-  prepare_ring();
   room_.at = lines_.lanes().out().ring + room_.space.begin;
   room_.kind = LineKind::ring;
   room_.is_read = ring.has_spare();
@@ -35,7 +60,7 @@ void Fragments::announce(const Tag& tag, std::size_t bytes, std::uint64_t total)
     lines_.ring().take(room_.space, number);
   }
   line.bytes = bytes;
-  lines_.acks().kept().sent_one();
+  lines_.acks().kept().sent_one(bytes);
   lines_.announce(line, tag, room_.kind, total);
 }
 

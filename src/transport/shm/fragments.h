@@ -18,29 +18,28 @@ class Fragments {
   explicit Fragments(Lines& lines) : lines_(lines) {}
 
   // The most bytes that a fragment has.
-  std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes()); }
-  // How many the next one should have, of a message of `total` bytes of which `left` have not been sent yet.
+  std::size_t most_bytes() const { return fragment_bytes(lines_.ring().bytes().both_ways); }
+  // How many the next one should have, of a message of `total` bytes of which `left` have not been sent yet. Short ones
+  // gain nothing where ranks share processors, and have not been measured where more than two have a core each.
   std::size_t next_bytes(std::size_t left, std::size_t total) const {
-    // A shorter ring: the ranks share processors, or are more than two. There short fragments gain nothing, or have not
-    // been measured.
-    const bool is_one_way =
-        lines_.ring().bytes() == kMaxRingBytes && total <= kOneWayTotal && lines_.acks().kept().only_sends();
-    return std::min({left, most_bytes(), is_one_way ? kOneWayBytes : kFragmentBytes});
+    const bool are_short = is_one_way() && total <= kOneWayTotal && lines_.ring().bytes().both_ways == kMaxRingBytes;
+    return std::min({left, most_bytes(), are_short ? kOneWayBytes : kFragmentBytes});
   }
 
-  // Whether the ring has memory. If not, prepare_ring() and find_room() see to that, and may throw Error{system}.
-  bool has_ring() const { return has_ring_; }
-  void prepare_ring() {
-    if (!has_ring_) lines_.lanes().claim_out_ring();
-    has_ring_ = true;
-  }
-  // Finds room for the next fragment, of `bytes`.
+  // Finds room for the next fragment, of `bytes`. Throws Error{system} if the ring has no memory, and can get none.
   bool find_room(std::size_t bytes);
+  // Likewise, at once: that cannot fail. Where as much of the ring as is to be used has no memory yet, there is no
+  // room, and prepare_wanted_ring() sees to that. If it cannot, nothing fails yet: find_room() throws.
+  bool find_room_at_once(std::size_t bytes) {
+    wants_ring_ = !has_ring();
+    return !wants_ring_ && find_room(bytes);
+  }
+  void prepare_wanted_ring();
   std::byte* room() const { return room_.at; }
   LineKind kind() const { return room_.kind; }         // ring, or reused: in the ring that the peer writes to
   bool room_is_read() const { return room_.is_read; }  // this rank has read what was there
 
-  // Before `bytes` are written to room that this rank has not read, by vectors.
+  // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere.
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
   bool is_far() const { return distance_.is_far(); }
 
@@ -57,9 +56,20 @@ class Fragments {
     bool is_read = false;
   };
 
+  bool is_one_way() const { return lines_.acks().kept().only_sends(); }
+  // How much of the ring is to be used, in bytes.
+  std::size_t wanted() const {
+    const RingBytes ring = lines_.ring().bytes();
+    return is_one_way() && can_grow_ ? ring.one_way : ring.both_ways;
+  }
+  bool has_ring() const { return claimed_ >= wanted(); }
+  void prepare_ring();
+  void claim_until(std::size_t bytes);
+
   Lines& lines_;
   Distance distance_;
-  bool has_ring_ = false;
+  std::size_t claimed_ = 0;  // of the ring, bytes that have memory
+  bool can_grow_ = true, wants_ring_ = false;
   Room room_;
 };
 

@@ -16,16 +16,22 @@ namespace tutti::internal::shm {
 
 class Kept {
  public:
-  explicit Kept(std::size_t ring_bytes) : most_(most_of(ring_bytes)) {}
+  // ring_bytes: while the ranks write to each other.
+  explicit Kept(std::size_t ring_bytes) : most_(most_of(ring_bytes)), ring_bytes_(ring_bytes) {}
 
   bool empty() const { return spaces_.empty(); }
   std::uint32_t first_line() const { return spaces_.front().line; }  // whose space is kept; requires one
 
   bool may_keep() const { return may_keep_ > 0; }
-  // Whether the last fragments, as many as it may keep, have all been this rank's.
-  bool only_sends() const { return may_keep_ == most_ && spaces_.empty(); }
+  // Whether the last fragments have all been this rank's: more of them than the two rings have room for.
+  bool only_sends() const { return sent_in_a_row_ > 2 * ring_bytes_; }
   // One more fragment of this rank's has been announced: it may keep one for it.
-  void sent_one() { may_keep_ = std::min(may_keep_ + 1, most_); }
+  void sent_one(std::size_t bytes) {
+    may_keep_ = std::min(may_keep_ + 1, most_);
+    if (!only_sends()) sent_in_a_row_ += bytes;
+  }
+  // A fragment of the peer's has come.
+  void peer_sent() { sent_in_a_row_ = 0; }
   // How many fragments in the peer's ring are among the lines of this rank that the peer has not read.
   std::size_t reusing(const Unread& lines);
   // Whether this rank, which has read a fragment, should keep the space.
@@ -58,8 +64,9 @@ class Kept {
     std::size_t bytes;
   };
 
-  const std::size_t most_;
+  const std::size_t most_, ring_bytes_;
   std::size_t may_keep_ = 0;
+  std::size_t sent_in_a_row_ = 0;  // bytes
   bool is_held_ = false;
   Fifo<Space> spaces_;
   Fifo<std::uint32_t> reusing_;  // lines of this rank that have announced fragments in the peer's ring

@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kPosts = 256;
 static_assert(kPosts >= kMaxPostedReceives);
 inline constexpr std::uint32_t kFirstLine = 0u - 8 * kLines;  // soon wraps around, so that every use of a lane tries it
 inline constexpr std::size_t kInlineBytes = 1568;
-// All ranks of a host find the same length for all rings of a job (ring_bytes_for). A lane takes no more address space.
+// All ranks of a host find the same lengths for all rings of a job (ring_bytes_for).
 inline constexpr std::size_t kMinRingBytes = 256 << 10;
 inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 // The most that a fragment has; and at most a quarter of a ring, so that copying in and out overlap. (2 ranks, own
@@ -53,14 +53,26 @@ inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // come back. The plan may say so of more (Copier::sender).
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
-// How much of each ring to use among `ranks` ranks of one host. A cache line that the peer has read comes back slowly
-// while it lies in the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring
-// is larger than the second level, as far as all rings together (8 MiB) fit the shared cache. Ranks that share cores
-// share the second level too: there the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2
-// MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.)
-inline std::size_t ring_bytes_for(std::size_t ranks, bool crowded) {
-  if (crowded || ranks < 2) return kMinRingBytes;
-  return std::clamp(std::bit_floor((std::size_t{8} << 20) / (ranks * (ranks - 1))), kMinRingBytes, kMaxRingBytes);
+// How much of a ring is used.
+struct RingBytes {
+  std::size_t both_ways;  // while the two ranks write to each other
+  std::size_t one_way;    // while one only writes, and the other only reads: the whole ring
+};
+
+// Of each ring among `ranks` ranks of one host. A cache line that the peer has read comes back slowly while it lies in
+// the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring is larger than
+// the second level, as far as all rings together (8 MiB) fit the shared cache. Ranks that share cores share the second
+// level too: there the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2 MiB; 8 ranks on 2
+// cores: 2.4 ms against 4.0.) But while a rank only sends, its ring may be longer again: few such rings are in use at a
+// time, those of one sender (6 MiB for up to 24 readers). (4 ranks on 2 cores of a Zen 4, broadcast with rings of 256
+// KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2.)
+inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
+  if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
+  const auto ring = [](std::size_t all, std::size_t rings) {
+    return std::clamp(std::bit_floor(all / rings), kMinRingBytes, kMaxRingBytes);
+  };
+  const std::size_t both_ways = crowded ? kMinRingBytes : ring(std::size_t{8} << 20, ranks * (ranks - 1));
+  return {both_ways, ring(std::size_t{6} << 20, ranks - 1)};
 }
 
 enum class LineKind : std::uint16_t {

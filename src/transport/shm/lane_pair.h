@@ -41,7 +41,10 @@ class LanePair {
   bool in_ring_has(std::uint64_t at, std::uint64_t bytes) const {
     return at <= ring_bytes_ && bytes <= ring_bytes_ - at && own_.file_has(in_offset_ + kLaneHeadBytes + at, bytes);
   }
-  void claim_out_ring() const { theirs_->claim(out_offset_ + kLaneHeadBytes, ring_bytes_); }
+  // Of the ring that this rank writes to, [at, at + bytes). May throw Error{system}.
+  void claim_out_ring(std::size_t at, std::size_t bytes) const {
+    theirs_->claim(out_offset_ + kLaneHeadBytes + at, bytes);
+  }
 
   // The owner of the memory just written to may be asleep. No fence here: a rank that goes to sleep makes every running
   // peer pass one first (Transport::before_sleep), which keeps this path free of a full fence a message.

@@ -20,12 +20,12 @@ namespace tutti::internal::shm {
 // What a channel's sender and receiver share.
 class Lines {
  public:
-  Lines(Segment& own, Peers& peers, std::size_t ring_bytes, std::uint64_t communicator, int rank, int peer)
+  Lines(Segment& own, Peers& peers, RingBytes ring_bytes, std::uint64_t communicator, int rank, int peer)
       : communicator_(communicator),
         rank_(rank),
-        lanes_(own, peers, ring_bytes, communicator, rank, peer),
+        lanes_(own, peers, ring_bytes.one_way, communicator, rank, peer),
         ring_(ring_bytes),
-        acks_(ring_bytes) {}
+        acks_(ring_bytes.both_ways) {}
 
   LanePair& lanes() { return lanes_; }
   const LanePair& lanes() const { return lanes_; }
@@ -115,6 +115,7 @@ inline void Lines::note(const Line& line, std::uint32_t number) {
   const LineKind kind = kind_of(line);
   if (kind == LineKind::inside) return;
   posts_.heard(line.post);
+  if (kind == LineKind::ring || kind == LineKind::reused) acks_.kept().peer_sent();
   if (kind != LineKind::reused) return;
   ring_.lend(static_cast<std::uint32_t>(line.at));
   reused_ = noted_;

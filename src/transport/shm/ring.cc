@@ -5,13 +5,14 @@
 
 namespace tutti::internal::shm {
 
-bool Ring::find(std::size_t bytes, const Unread& lines, Space& room) {
+bool Ring::find(std::size_t bytes, const Unread& lines, std::size_t used, Space& room) {
   for (; !spare_.empty(); spare_.pop()) {
     room = spare_.front();
     if (room.bytes() >= bytes) return true;
   }
   const auto length = static_cast<std::uint32_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
-  if (length > gap_end_ - head_ && !next_gap(length, lines)) return false;
+  const auto end = static_cast<std::uint32_t>(used);
+  if (head_ + length > std::min(gap_end_, end) && !next_gap(length, lines, end)) return false;
   room = {head_, head_ + length};
   return true;
 }
@@ -41,10 +42,10 @@ void Ring::visit_taken(const Unread& lines, const Visit& visit) const {
 }
 
 // Moves on to the next gap of at least `bytes`, once around. Requires that nothing is spare.
-bool Ring::next_gap(std::uint32_t bytes, const Unread& lines) {
+bool Ring::next_gap(std::uint32_t bytes, const Unread& lines, std::uint32_t used) {
   std::uint32_t at = head_;
   for (bool is_around = false;;) {
-    if (at > bytes_ - bytes) {
+    if (at > used - bytes) {
       if (std::exchange(is_around, true)) return false;
       at = 0;
     }
@@ -55,7 +56,7 @@ bool Ring::next_gap(std::uint32_t bytes, const Unread& lines) {
     if (at == tried) break;
   }
   head_ = at;
-  gap_end_ = bytes_;
+  gap_end_ = static_cast<std::uint32_t>(bytes_.one_way);
   visit_taken(lines, [&](const Space& taken) {
     if (taken.begin >= at && taken.bytes() > 0) gap_end_ = std::min(gap_end_, taken.begin);
   });

@@ -18,13 +18,13 @@ struct Space {  // [begin, end) of a ring, in bytes
 
 class Ring {
  public:
-  explicit Ring(std::size_t bytes) : bytes_(static_cast<std::uint32_t>(bytes)), gap_end_(bytes_) {}
+  explicit Ring(RingBytes bytes) : bytes_(bytes), gap_end_(static_cast<std::uint32_t>(bytes.one_way)) {}
 
-  std::size_t bytes() const { return bytes_; }
+  RingBytes bytes() const { return bytes_; }
 
-  // Room for `bytes` in one piece: what has come back, else the next free space in the order of the ring. `lines`: of
-  // this rank.
-  bool find(std::size_t bytes, const Unread& lines, Space& room);
+  // Room for `bytes` in one piece: what has come back, wherever it lies; else the next free space in the order of the
+  // ring, within its first `used` bytes. `lines`: of this rank.
+  bool find(std::size_t bytes, const Unread& lines, std::size_t used, Space& room);
   // Whether the room that find() has given is such, which this rank has read.
   bool has_spare() const { return !spare_.empty(); }
   // Line number `line`, the next one, announces the room that find() has given.
@@ -48,11 +48,11 @@ class Ring {
   };
   static constexpr std::uint32_t kAlignment = 64;  // a cache line
 
-  bool next_gap(std::uint32_t bytes, const Unread& lines);
+  bool next_gap(std::uint32_t bytes, const Unread& lines, std::uint32_t used);
   template <class Visit>
   void visit_taken(const Unread& lines, const Visit& visit) const;
 
-  const std::uint32_t bytes_;
+  const RingBytes bytes_;
   std::uint32_t head_ = 0, gap_end_;           // [head_, gap_end_) is free
   std::array<Announced, kLines> announced_{};  // by line; those that the peer has consumed are out of date
   Fifo<Space> lent_{kLines}, spare_;

@@ -6,7 +6,6 @@
 
 #include "memory/string_copy.h"
 #include "transport/transport.h"
-#include "tutti/error.h"
 
 namespace tutti::internal::shm {
 namespace {
@@ -47,24 +46,12 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
   ++pushed_;
 }
 
-// Whether a message that no line holds is to be copied, and has room. The ring is made by the next send() or reserve(),
-// as that may fail.
+// Whether a message that no line holds is to be copied, and has room.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
   if (copier == Copier::peer && is_readable(data, bytes)) return false;
-  wants_ring_ = !fragments_.has_ring();
-  return !wants_ring_ && fragments_.find_room(bytes);
-}
-
-// If there is no memory for it, nothing fails yet: messages go without a ring as before, and the first one that needs
-// the ring throws.
-void Sender::prepare_wanted_ring() {
-  if (!std::exchange(wants_ring_, false)) return;
-  try {
-    fragments_.prepare_ring();
-  } catch (const Error&) {
-  }
+  return fragments_.find_room_at_once(bytes);
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
@@ -83,7 +70,7 @@ bool Sender::push(Message& message) {
     push_inside(message.tag, message.data, message.bytes);
     return true;
   }
-  prepare_wanted_ring();
+  fragments_.prepare_wanted_ring();
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
@@ -172,7 +159,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
-  prepare_wanted_ring();
+  fragments_.prepare_wanted_ring();
   reserved_bytes_ = bytes;
   if (std::byte* const posted = posted_for(tag, bytes)) {
     reserved_ = LineKind::delivered;

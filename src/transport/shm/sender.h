@@ -30,6 +30,11 @@ class Sender {
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
+  bool reads_from_far(std::size_t bytes) {
+    if (!lines_.lanes().is_connected()) return false;
+    fragments_.look(bytes);
+    return fragments_.is_far();
+  }
   bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier) {
     return waiting_.empty() && lines_.lanes().is_connected() && lines_.has_room() &&
            (bytes <= kInlineBytes || prepare_fragment(data, bytes, copier));
@@ -60,7 +65,6 @@ class Sender {
   void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
-  void prepare_wanted_ring();
   bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
@@ -72,7 +76,6 @@ class Sender {
   Fifo<Lent> lent_;
   std::uint64_t pushed_ = 0;  // messages written to the lane in full; the number of the next one
   LookedUp looked_up_;        // by reserve(), for the send() that follows it
-  bool wants_ring_ = false;   // a message would have gone at once, had there been a ring
   bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;

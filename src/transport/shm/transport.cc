@@ -5,7 +5,7 @@
 
 namespace tutti::internal::shm {
 
-Transport::Transport(Sleeper& sleeper, std::size_t ring_bytes)
+Transport::Transport(Sleeper& sleeper, RingBytes ring_bytes)
     : ring_bytes_(ring_bytes),
       own_(Segment::create()),
       others_make_barriers_(join_barriers()),

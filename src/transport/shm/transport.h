@@ -18,7 +18,7 @@ namespace tutti::internal::shm {
 // One rank's end. Ranks are the job's. Channels may be made before their peer has been attached.
 class Transport final : public internal::Transport {
  public:
-  explicit Transport(Sleeper& sleeper, std::size_t ring_bytes = kMinRingBytes);
+  explicit Transport(Sleeper& sleeper, RingBytes ring_bytes = {kMinRingBytes, kMinRingBytes});
 
   std::string_view name() const override { return "shm"; }
   std::unique_ptr<internal::Channel> channel(std::uint64_t communicator, int rank, int peer) override;
@@ -56,7 +56,7 @@ class Transport final : public internal::Transport {
   const Retired& retired() const { return retired_; }
 
  private:
-  const std::size_t ring_bytes_;
+  const RingBytes ring_bytes_;
   const std::shared_ptr<Segment> own_;
   const bool others_make_barriers_;  // for this rank's threads to pass
   Peers peers_;

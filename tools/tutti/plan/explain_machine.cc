@@ -110,8 +110,10 @@ std::string of_rings(const Explained& on) {
   std::string text = fmt::format(
       "  rings: {} for each way of a pair (of 2 ranks: {}). If each rank sends to each other one there are {} lanes:\n"
       "    {} of rings, and {} of announcements\n",
-      about(ring), about(internal::shm::ring_bytes_for(2, false)), on.lanes, about(on.lanes * ring),
+      about(ring), about(internal::shm::ring_bytes_for(2, false).both_ways), on.lanes, about(on.lanes * ring),
       about(on.lanes * internal::shm::kLaneHeadBytes));
+  if (const std::size_t longest = internal::shm::ring_bytes_for(ranks, false).one_way; longest > ring)
+    text += fmt::format("    each ring grows to {} while a rank only sends to that peer\n", about(longest));
   const auto parts = parts_of(on.placed);
   const auto largest = std::ranges::max_element(parts, {}, [](const Part& part) { return part.ranks.size(); });
   if (largest->at.cache_level > 0 && largest->at.cache_bytes > 0)

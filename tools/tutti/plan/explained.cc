@@ -29,7 +29,7 @@ Explained::Explained(const Question& asked, const PlacedRanks& on, const interna
       costs(distance_costs(table, name)),
       all(candidates_on(on, asked, chooser, costs)) {
   const auto count = static_cast<std::size_t>(ranks());
-  ring_bytes = internal::shm::ring_bytes_for(count, false);
+  ring_bytes = internal::shm::ring_bytes_for(count, false).both_ways;
   lanes = count * (count - 1);
 }
 
