@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <ostream>
 #include <random>
 #include <span>
 #include <vector>
@@ -14,6 +15,12 @@
 #include "transport/shm_pair.h"
 
 namespace tutti::internal {
+
+namespace shm {
+inline void PrintTo(const RingBytes& ring, std::ostream* out) {
+  *out << (ring.both_ways >> 10) << " KiB, one way " << (ring.one_way >> 10) << " KiB";
+}
+}  // namespace shm
 
 using Bytes = std::vector<std::byte>;
 inline constexpr std::size_t kShort = 4096;
