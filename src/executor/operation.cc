@@ -98,7 +98,8 @@ void Operation::reserve_pushes(const ReduceStep& step) {
     const std::byte* const source = copies ? at(send.from) : nullptr;
     workspace_->pushed[i] =
         is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
-    if (step.read_there && workspace_->pushed[i] == nullptr) is_far_ |= channel(send.peer).reads_from_far(send.bytes);
+    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && send.copier != Copier::sender)
+      is_far_ |= channel(send.peer).reads_from_far(send.bytes);
   }
 }
 

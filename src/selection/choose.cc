@@ -27,7 +27,8 @@ constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass 
 // and 120, 16 MiB 5450 and 4400. All_reduce: 3 ranks 512 KiB 59 and 52, 16 MiB 3520 and 3850; 4 ranks 512 KiB 62 and
 // 57, 1 MiB 128 and 104, 32 MiB 8210 and 8490; 8 ranks 512 KiB 158 and 170, 1 MiB 412 and 339, 32 MiB 18500 and 16700.
 // That was a Zen 5. A Zen 4, 512 KiB: all_gather of 3 ranks 60 and 91, of 4 47 and 63, of 8 134 and 121; all_reduce of
-// 4 98 and 113. Not measured with a core for each rank, nor where some of the messages go to other hosts.
+// 3 ranks 107 and 102, of 4 98 and 113. Not measured with a core for each rank, nor where some of the messages go to
+// other hosts.
 constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512 << 10, kCopiedOnceAtMost = 4 << 20;
 constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10, kSumsCopiedOnceFrom = 128 << 10;
@@ -145,8 +146,9 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
 
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here) {
   const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / static_cast<std::size_t>(ranks);
-  const std::size_t least = traits_of(collective).combines() ? kSumsCopiedOnceFrom : kCopiedOnceFrom;
-  const std::size_t above = here <= kFew ? kCopiedOnceForFewAbove : kCopiedOnceAbove;
+  const bool combines = traits_of(collective).combines();
+  const std::size_t least = combines ? kSumsCopiedOnceFrom : kCopiedOnceFrom;
+  const std::size_t above = here <= kFew && !combines ? kCopiedOnceForFewAbove : kCopiedOnceAbove;
   // With one reader the copy would only be made elsewhere.
   return here > 2 && bytes > above && sent >= least && sent <= kCopiedOnceAtMost;
 }

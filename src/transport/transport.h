@@ -66,7 +66,8 @@ class Channel {
   virtual void commit(const Tag& tag) = 0;
 
   // Before `bytes` are written that the peer will read where they lie: whether they should go past the cache, as
-  // fetching them from this core's cache would take the peer longer. May look how far the peer's core is.
+  // fetching them from this core's cache would take the peer longer. May look how far the peer's core is. False if this
+  // rank would copy so few bytes.
   virtual bool reads_from_far(std::size_t bytes) {
     static_cast<void>(bytes);
     return false;

@@ -114,6 +114,31 @@ TEST(Choose, ChunksAreThoseOfTheRuleThatNamesTheAlgorithm) {
   EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, (1 << 20) + 4, kCanonical), 3) << "and no more";
 }
 
+TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {
+  const auto chosen = [](int ranks, std::size_t bytes) {
+    return Chooser(ChoiceTable::built_in(), ranks, 1).choose(Collective::broadcast, bytes, kCanonical);
+  };
+  for (const int ranks : {3, 4, 8}) EXPECT_EQ(chosen(ranks, 64 << 10), Algorithm::binomial_tree);
+  EXPECT_EQ(chosen(3, 1 << 20), Algorithm::chain);
+  EXPECT_EQ(chosen(3, (1 << 20) + 1), Algorithm::one_shot);
+  EXPECT_EQ(chosen(4, 256 << 10), Algorithm::hierarchical);
+  EXPECT_EQ(chosen(4, 512 << 10), Algorithm::chain);
+  EXPECT_EQ(chosen(4, (512 << 10) + 1), Algorithm::one_shot);
+  EXPECT_EQ(chosen(5, (256 << 10) + 1), Algorithm::one_shot);
+}
+
+TEST(Choose, WithFewReadersOnlyLongerMessagesAreCopiedOnce) {
+  constexpr std::size_t kMiddle = 512 << 10;
+  for (const std::ptrdiff_t here : {3, 4}) {
+    EXPECT_FALSE(copies_once(Collective::all_gather, kMiddle, static_cast<int>(here), here));
+    EXPECT_TRUE(copies_once(Collective::all_gather, kMiddle + 1024, static_cast<int>(here), here));
+    EXPECT_TRUE(copies_once(kAllReduce, kMiddle, static_cast<int>(here), here)) << "results, which are sums";
+  }
+  EXPECT_TRUE(copies_once(Collective::all_gather, kMiddle, 8, 8));
+  EXPECT_FALSE(copies_once(Collective::all_gather, kMiddle / 2, 8, 8));
+  EXPECT_FALSE(copies_once(Collective::all_gather, 2 * kMiddle, 2, 2)) << "there is one reader";
+}
+
 TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {
   const Rule rule{.hosts = HostCount::shared};
   EXPECT_FALSE(rule.is_for(4, 1));

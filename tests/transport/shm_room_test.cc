@@ -86,7 +86,11 @@ TEST_P(ShmRoom, WhatLiesInAGrownRingLeavesThePeerRoom) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     ShmPair fresh(GetParam());
-    const auto some_bytes = [&] { return Bytes(shm::kInlineBytes + 1 + random() % (fragment - shm::kInlineBytes)); };
+    const auto some_bytes = [&] {
+      Bytes made(shm::kInlineBytes + 1 + random() % (fragment - shm::kInlineBytes));
+      std::memset(made.data(), static_cast<int>(random() % 256), made.size());
+      return made;
+    };
     std::vector<Bytes> waiting;
     for (unsigned turn = 0; turn < 4; ++turn) {
       const std::size_t sent_alone = random() % (3 * shm::kMaxRingBytes);

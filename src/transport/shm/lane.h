@@ -34,8 +34,9 @@ inline constexpr std::size_t kInlineBytes = 1568;
 // All ranks of a host find the same lengths for all rings of a job (ring_bytes_for).
 inline constexpr std::size_t kMinRingBytes = 256 << 10;
 inline constexpr std::size_t kMaxRingBytes = 2 << 20;
-// The most that a fragment has; and at most a quarter of a ring, so that copying in and out overlap. (2 ranks, own
-// buffers in place: all_reduce of 256 KiB 13.4 us with 64 KiB, 11.6 with 128; of 4 MiB 225 and 206.)
+// The most that a fragment has; and at most a quarter of what both ways use of a ring, so that copying in and out
+// overlap. (2 ranks, own buffers in place: all_reduce of 256 KiB 13.4 us with 64 KiB, 11.6 with 128; of 4 MiB 225 and
+// 206.)
 inline constexpr std::size_t kFragmentBytes = 128 << 10;
 // The most that a fragment has if this rank only sends to the peer, and the message has kOneWayTotal at most. (2 ranks,
 // broadcast: 128 KiB 2.55 us with fragments of 128 KiB, 2.28 with 32; 256 KiB 5.05 and 4.48; 1 MiB no difference. But
@@ -63,9 +64,10 @@ struct RingBytes {
 // the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring is larger than
 // the second level, as far as all rings together (8 MiB) fit the shared cache. Ranks that share cores share the second
 // level too: there the least is best. (2 ranks, own buffers, 2 MiB: 442 us with 256 KiB, 150 with 2 MiB; 8 ranks on 2
-// cores: 2.4 ms against 4.0.) But while a rank only sends, its ring may be longer again: few such rings are in use at a
-// time, those of one sender (6 MiB for up to 24 readers). (4 ranks on 2 cores of a Zen 4, broadcast with rings of 256
-// KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2.)
+// cores: 2.4 ms against 4.0.) But while a rank only sends, its ring may be longer again: about as many such rings as
+// there are ranks are in use at a time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with
+// rings of 256 KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured
+// where more than two ranks have a core each.)
 inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
   const auto ring = [](std::size_t all, std::size_t rings) {

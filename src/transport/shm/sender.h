@@ -31,7 +31,7 @@ class Sender {
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
   bool reads_from_far(std::size_t bytes) {
-    if (!lines_.lanes().is_connected()) return false;
+    if (bytes < kCopyBelowBytes || !lines_.lanes().is_connected()) return false;
     fragments_.look(bytes);
     return fragments_.is_far();
   }
