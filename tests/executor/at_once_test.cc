@@ -9,12 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "executor/idle_channel.h"
+
 namespace tutti::internal {
 namespace {
 
 // A channel that only counts what is sent at once, while it says that there is room. What comes cannot be taken at
 // once.
-struct Counting final : Channel {
+struct Counting final : IdleChannel {
   bool has_room = true, has_come = false;
   int sent_so = 0;
 
@@ -22,19 +24,7 @@ struct Counting final : Channel {
   bool prepare_at_once(const std::byte*, std::size_t, Copier) override { return has_room; }
   void send_at_once(const Tag&, const std::byte*, std::size_t) override { ++sent_so; }
 
-  void send(const Tag&, const std::byte*, std::size_t, Copier) override {}
-  std::uint64_t sent() override { return 0; }
-  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
-  void commit(const Tag&) override {}
-  void check_reserved() override {}
-  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, bool) override {}
-  std::uint64_t received() override { return 0; }
-  bool view(const Tag&, std::size_t, std::span<const std::byte>&) override { return false; }
-  void release(std::size_t) override {}
-  bool progress() override { return false; }
-  void flush() override {}
   bool unclaimed(Tag&) override { return has_come; }
-  bool withdraw() override { return true; }
 };
 
 // Rank 0 of 4 ranks, and what its calls send to the three others.

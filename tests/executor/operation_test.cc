@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "executor/idle_channel.h"
+
 namespace tutti::internal {
 namespace {
 
@@ -14,7 +16,7 @@ namespace {
 TEST(Operation, ThatHasNotBegunWaitsForNobody) { EXPECT_EQ(Operation().waiting_for().rank, -1); }
 
 // A channel of a peer that has read what is sent to it at once, and counts what is asked of it.
-struct Reader final : Channel {
+struct Reader final : IdleChannel {
   std::size_t asked_bytes = 0;
   std::vector<const std::byte*> lent;
 
@@ -24,17 +26,6 @@ struct Reader final : Channel {
   }
   void send(const Tag&, const std::byte* data, std::size_t, Copier) override { lent.push_back(data); }
   std::uint64_t sent() override { return lent.size(); }
-  std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
-  void commit(const Tag&) override {}
-  void check_reserved() override {}
-  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, bool) override {}
-  std::uint64_t received() override { return 0; }
-  bool view(const Tag&, std::size_t, std::span<const std::byte>&) override { return false; }
-  void release(std::size_t) override {}
-  bool progress() override { return false; }
-  void flush() override {}
-  bool unclaimed(Tag&) override { return false; }
-  bool withdraw() override { return true; }
 };
 
 // Of the root, to three others.
