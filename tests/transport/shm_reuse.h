@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <ostream>
 #include <random>
@@ -38,8 +40,11 @@ inline auto all_rings() {
 
 inline Bytes message(std::size_t bytes, unsigned number) {
   Bytes made(bytes);
-  std::mt19937 random(number);
-  for (std::byte& byte : made) byte = static_cast<std::byte>(random());
+  std::mt19937_64 random(number);
+  for (std::size_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random();
+    std::memcpy(&made[done], &word, std::min(sizeof word, bytes - done));
+  }
   return made;
 }
 
