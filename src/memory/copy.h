@@ -6,10 +6,10 @@
 
 namespace tutti::internal {
 
-// to[0, bytes) = from[0, bytes), which do not overlap. As memcpy, but never by `rep movsb`: the C library uses that
-// from 2 KiB on, and some processors (AMD, from Zen 3 on) are up to 20 times slower at it where the target does not
-// start on a cache line, as memory from malloc does not (https://lunnova.dev/articles/ryzen-slow-short-rep-mov).
-// (string_copy.h is for where it is quicker.)
+// to[0, bytes) = from[0, bytes), which do not overlap. As memcpy; but not by `rep movsb` where the processor has AVX2,
+// AVX-512 or NEON. The C library uses that instruction from 2 KiB on, and some processors (AMD, from Zen 3 on) are up
+// to 20 times slower at it where the target does not start on a cache line, as memory from malloc does not
+// (https://lunnova.dev/articles/ryzen-slow-short-rep-mov). string_copy.h is for where it is quicker.
 // past_cache: non-temporal stores, for what this core will not read again; a hint, and none on x86-64 without AVX2.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache = false);
 
