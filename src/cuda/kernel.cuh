@@ -50,16 +50,15 @@ struct DeviceLane {
   }
 };
 
-// Bytes in flight are what bandwidth is made of. A thread of pair_kernel has up to 4 x 2 loads of 16 bytes on their
-// way, one of group_kernel up to 8; some 50 to 60 registers leave room for 1024 threads, that is 64 KiB (two sources:
-// 128) for each multiprocessor, where the latency of an H100's memory asks for about 32.
+// Bytes in flight are what bandwidth is made of. A thread has one cell of each source on its way: of one source, 32 KiB
+// for each multiprocessor, which is what the latency of an H100's memory asks for; of more sources, more.
 template <class F>
 __global__ void __launch_bounds__(kMaxThreads) pair_kernel(const __grid_constant__ FewTask task) {
-  run_group<F, 2, kPairCells>(task, DeviceLane());
+  run_group<F, 2>(task, DeviceLane());
 }
 template <class F>
 __global__ void __launch_bounds__(kMaxThreads) group_kernel(const __grid_constant__ FewTask task) {
-  run_group<F, kBatch, 1>(task, DeviceLane());
+  run_group<F, kBatch>(task, DeviceLane());
 }
 template <class F>
 __global__ void __launch_bounds__(kMaxThreads) tree_kernel(const __grid_constant__ ManyTask task) {

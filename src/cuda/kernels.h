@@ -6,7 +6,6 @@
 namespace tutti::internal::cuda {
 
 inline constexpr unsigned kMaxThreads = 256;  // of a block
-inline constexpr int kPairCells = 4;          // that a thread of Shape::pair has in flight
 
 // What cudaLaunchKernel() takes; name.dtype must be of the family. Shape::tree has one parameter, a ManyTask, the
 // others a FewTask.

@@ -174,31 +174,12 @@ TUTTI_HOST_DEVICE void store_place(const Task& task, const Values<F>& sum, const
   }
 }
 
-// One group of at most kSize sources. Of one or two, a thread has kCells cells in flight.
-template <class F, int kSize, int kCells, class Task, class Lane>
+// One group of at most kSize sources.
+template <class F, int kSize, class Task, class Lane>
 TUTTI_HOST_DEVICE void run_group(const Task& task, const Lane& lane) {
-  const std::size_t threads = lane.threads();
   const int size = task.sources;
-  std::size_t item = lane.index();
-  if constexpr (kCells > 1) {
-    TUTTI_KEEP_LOOP
-    for (; task.congruent && item + (kCells - 1) * threads < task.cells; item += kCells * threads) {
-      Batch<kSize> batch[kCells];
-      std::size_t element[kCells];
-      TUTTI_UNROLL
-      for (int c = 0; c < kCells; ++c) {
-        element[c] = task.head + (item + c * threads) * F::kElements;
-        batch[c] = load_batch<F, Batch<kSize>, false>(task, 0, size, element[c], lane);
-      }
-      TUTTI_UNROLL
-      for (int c = 0; c < kCells; ++c) {
-        const Values<F> values = finished<F>(tree<F, 0, kSize>(batch[c], size), task.leaves);
-        store_values<F, Access::aligned>(task, values, element[c], lane);
-      }
-    }
-  }
   TUTTI_KEEP_LOOP
-  for (; item < task.items; item += threads) {
+  for (std::size_t item = lane.index(); item < task.items; item += lane.threads()) {
     const Place place = place_of<F>(task, item);
     const auto batch = load_place<F, Batch<kSize>>(task, 0, size, place, lane);
     store_place<F>(task, tree<F, 0, kSize>(batch, size), place, lane);

@@ -1,5 +1,7 @@
 #include "executor/device_rendezvous.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -101,7 +103,7 @@ std::unique_ptr<DeviceRendezvous::Participation> DeviceRendezvous::enter(std::ui
                                                                          std::uint32_t sequence, int ranks, int rank,
                                                                          const Participant& participant) {
   std::unique_ptr<Participation> participation;  // leaves, where something is thrown, without the lock
-  const std::lock_guard lock(mutex_);
+  const auto lock = locked();
   const Key key{communicator, sequence};
   auto& round = rounds_[key];
   if (round == nullptr) round = std::make_shared<Participation::Round>(key, ranks);
@@ -126,6 +128,19 @@ std::unique_ptr<DeviceRendezvous::Participation> DeviceRendezvous::enter(std::ui
   return participation;
 }
 
+// All ranks come at about the same time, and go so, each for less than a microsecond: to sleep and to be woken takes
+// many times as long.
+std::unique_lock<std::mutex> DeviceRendezvous::locked() {
+  constexpr int kTries = 1000;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int tried = 1; !lock.owns_lock() && tried < kTries; ++tried) {
+    _mm_pause();
+    static_cast<void>(lock.try_lock());
+  }
+  if (!lock.owns_lock()) lock.lock();
+  return lock;
+}
+
 // Where CUDA refuses a part of it, `done` is behind what it took.
 void DeviceRendezvous::Participation::Round::put_on_device(const Participant& last) {
   state = State::off;
@@ -133,6 +148,9 @@ void DeviceRendezvous::Participation::Round::put_on_device(const Participant& la
   met = last.met;
   done = met->events.take();
   try {
+    // All ranks' default stream of that device is one.
+    if (!std::ranges::all_of(participants, &Participant::is_ordered))
+      met->events.record(cuda::legacy_stream())->hold(last.stream);
     OneDevice(participants).enqueue(last.stream);
   } catch (const Error&) {
     done->record(last.stream);
@@ -153,7 +171,7 @@ DeviceRendezvous::Participation::Participation(DeviceRendezvous& rendezvous, std
     : rendezvous_(rendezvous), round_(std::move(round)) {}
 
 DeviceRendezvous::Participation::~Participation() {
-  const std::lock_guard lock(rendezvous_.mutex_);
+  const auto lock = rendezvous_.locked();
   if (round_->state == State::open) round_->state = State::off;
   rendezvous_.leave(round_->key);
 }

@@ -36,6 +36,7 @@ struct Participant {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Participation
+  bool is_ordered = true;                 // by `ready`; else the default stream of the device must first do what it has
   cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
   std::shared_ptr<Met> met;       // of that stream
 };
@@ -86,6 +87,8 @@ class DeviceRendezvous {
  private:
   using Key = std::pair<std::uint64_t, std::uint32_t>;
   void leave(const Key& key);
+
+  std::unique_lock<std::mutex> locked();
 
   std::mutex mutex_;  // guards everything in here, and rounds until they are together
   std::map<Key, std::shared_ptr<Participation::Round>> rounds_;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the compiler made of the kernels: kernels.sh CUOBJDUMP NVDISASM ARCHITECTURE OBJECT...
 # Prints a line for each, and fails unless all load and store 16 bytes at a time (8-bit floats alone: 8), keep everything in registers, few enough for
-# four blocks at once (src/cuda/reduce.cc), and add and multiply floats with a rounding each, flushing no denormals.
+# 1024 threads of a multiprocessor, and add and multiply floats with a rounding each, flushing no denormals.
 set -euo pipefail
 cuobjdump=$1 architecture=$3
 PATH=$PATH:$(dirname "$2")

@@ -85,8 +85,8 @@ struct Launch {
       std::vector<Cell> waiting(waiting_cells);
       const Lane lane(thread, threads.size(), *memory, waiting);
       switch (name.shape) {
-        case cuda::Shape::pair: cuda::run_group<F, 2, cuda::kPairCells>(*few, lane); break;
-        case cuda::Shape::group: cuda::run_group<F, cuda::kBatch, 1>(*few, lane); break;
+        case cuda::Shape::pair: cuda::run_group<F, 2>(*few, lane); break;
+        case cuda::Shape::group: cuda::run_group<F, cuda::kBatch>(*few, lane); break;
         case cuda::Shape::tree: cuda::run_groups<F>(*many, lane); break;
       }
     }

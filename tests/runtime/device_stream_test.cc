@@ -90,6 +90,43 @@ TEST_P(OnStreams, ACallComesAfterWhatItsStreamWasGiven) {
   for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
 }
 
+// The ranks are threads, which meet on the device, or by messages if one has its input elsewhere. Each in turn has what
+// the call must wait for, and comes last.
+TEST_P(OnStreams, ACallWithoutAStreamComesAfterWhatTheDefaultStreamHas) {
+  const auto want = expected({Collective::all_reduce, 1000, DType::int32, Op::sum, 0}, 2)[0];
+  const auto reduce = [&](Communicator& world, int fills, int last, bool apart) {
+    const DeviceBuffer source(MemoryKind::pinned, random_input(world.rank(), 1000, DType::int32));
+    const DeviceBuffer out(MemoryKind::device, 4000);
+    DeviceBuffer in(MemoryKind::device, source.read());
+    warm_up(world, out);
+    cuda::Semaphore gate(0);
+    std::thread opener;
+    if (world.rank() == fills) {
+      in.write(std::vector<std::byte>(4000));
+      gate.hold(cuda::legacy_stream(), 1);
+      cuda::check(cudaMemcpyAsync(in.data(), source.data(), 4000, cudaMemcpyDefault, cuda::legacy_stream()));
+      opener = std::thread([&] {
+        std::this_thread::sleep_for(20ms);
+        gate.signal(1);
+      });
+    }
+    world.barrier();
+    if (world.rank() == last) std::this_thread::sleep_for(5ms);
+    world.all_reduce(apart && world.rank() != fills ? source.data() : in.data(), out.data(), 1000, DType::int32,
+                     Op::sum);
+    EXPECT_TRUE(out.read() == want) << "rank " << fills << " fills, rank " << last << " comes last"
+                                    << (apart ? ", apart" : "");
+    if (opener.joinable()) opener.join();
+    world.barrier();
+  };
+  const auto reduce_each = [&](Communicator& world) {
+    for (const int fills : {0, 1})
+      for (const int last : {0, 1})
+        for (const bool apart : {false, true}) reduce(world, fills, last, apart);
+  };
+  Communicator::run_threads(2, reduce_each, GetParam());
+}
+
 TEST_P(OnStreams, AStreamGoesOnWhenItsCallFails) {
   const auto thrown = outcomes(2, settings_of(GetParam()), [&](Communicator& world) {
     if (world.rank() == 1) return world.abort("enough");
