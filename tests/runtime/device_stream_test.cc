@@ -76,13 +76,12 @@ TEST_P(OnStreams, ACallComesAfterWhatItsStreamWasGiven) {
     const DeviceBuffer source(MemoryKind::pinned, input), in(MemoryKind::device, 4000), out(MemoryKind::device, 4000);
     const OwnStream stream;
     warm_up(world, out);
-    {
-      cuda::Semaphore gate(0);
-      gate.hold(stream.get(), 1);
-      cuda::check(cudaMemcpyAsync(in.data(), source.data(), 4000, cudaMemcpyDefault, stream.get()));
-      world.all_reduce(in.data(), out.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
-      std::this_thread::sleep_for(20ms);
-    }
+    cuda::Semaphore gate(0);  // goes behind the barrier: to free its memory may wait for what the other rank has held
+    gate.hold(stream.get(), 1);
+    cuda::check(cudaMemcpyAsync(in.data(), source.data(), 4000, cudaMemcpyDefault, stream.get()));
+    world.all_reduce(in.data(), out.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
+    std::this_thread::sleep_for(20ms);
+    gate.signal(1);
     stream.finish();
     EXPECT_TRUE(out.read() == expected(shape, 2)[0]);
     world.barrier();
