@@ -71,7 +71,7 @@ class Chooser {
   int chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const;
 
  private:
-  int ranks_;
+  int ranks_, hosts_;
   std::array<std::vector<Rule>, kCollectiveCount> rules_;  // by collective
 };
 
@@ -79,8 +79,8 @@ class Chooser {
 // (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
 
-// Of the whole message.
-std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, int ranks);
+// Of the whole message of `bytes`. All ranks must cut alike, so it depends on nothing that only some of them know.
+std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, std::size_t bytes, int ranks, int hosts);
 inline constexpr int kMaxChunks = 128;
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 

@@ -110,8 +110,23 @@ TEST(Choose, ChunksAreThoseOfTheRuleThatNamesTheAlgorithm) {
   EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::binomial_tree, 0, kCanonical), 1);
   EXPECT_EQ(chooser.chunks(Collective::broadcast, Algorithm::chain, 1 << 20, kCanonical), 8);
   EXPECT_EQ(chooser.chunks(kAllReduce, Algorithm::two_shot, 4 << 20, kCanonical), 4) << "each has its own default";
-  EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, 1 << 20, kCanonical), 2) << "64 KiB of a slice";
-  EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, (1 << 20) + 4, kCanonical), 3) << "and no more";
+}
+
+TEST(Choose, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
+  const auto chunks = [](int ranks, int hosts, std::size_t bytes) {
+    return Chooser(ChoiceTable::built_in(), ranks, hosts)
+        .chunks(Collective::all_gather, Algorithm::one_shot, bytes, kCanonical);
+  };
+  EXPECT_EQ(chunks(8, 8, 1 << 20), 2) << "64 KiB of a slice";
+  EXPECT_EQ(chunks(8, 8, (1 << 20) + 4), 3) << "and no more";
+  EXPECT_EQ(chunks(8, 2, 1 << 20), 2) << "not all ranks have as many on their host";
+  EXPECT_EQ(chunks(2, 1, 1 << 20), 8) << "there is one reader";
+  EXPECT_EQ(chunks(8, 1, 1 << 20), 1);
+  EXPECT_EQ(chunks(4, 1, 512 << 10), 2) << "each reader gets it";
+  EXPECT_EQ(chunks(4, 1, 2 << 20), 1) << "512 KiB of a slice";
+  EXPECT_EQ(chunks(4, 1, (2 << 20) + 16), 2);
+  EXPECT_EQ(chunks(4, 1, 16 << 20), 8);
+  EXPECT_EQ(chunks(4, 1, (16 << 20) + 16), 65) << "too long to be copied once";
 }
 
 TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {

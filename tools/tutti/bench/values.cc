@@ -104,10 +104,11 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
                 fmt::format("there is no {} by {}", to_string(options.collective), to_string(algorithm)));
   }
   // However many there are of them: all chunks of a slice are combined alike.
-  const int chunks = entry->pipelined
-                         ? internal::chunks_of(total * size_of(options.dtype),
-                                               internal::default_chunk_bytes(options.collective, algorithm, ranks))
-                         : 1;
+  const std::size_t bytes = total * size_of(options.dtype);
+  const int chunks =
+      entry->pipelined
+          ? internal::chunks_of(bytes, internal::default_chunk_bytes(options.collective, algorithm, bytes, ranks, 1))
+          : 1;
   const Layout layout = Layout::of(ranks);
   const auto schedules = build_all(*entry, layout, {.root = options.root, .chunks = chunks});
   const Proof proof = verify(schedules, layout, {options.collective, options.root, options.order});
