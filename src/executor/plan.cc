@@ -296,7 +296,8 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   const Message message{.root = call.root,
                         .chunks = entry.pipelined ? chunks : 1,
                         .in_place = cut.in_place,
-                        .copies_once = entry.copied_once != Copied::nothing && cut.copies_once};
+                        .copies_once = entry.copied_once != Copied::nothing && cut.copies_once,
+                        .ahead = cut.ahead};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
   CallRows unequal;

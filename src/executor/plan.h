@@ -99,6 +99,7 @@ struct Cut {
   const CallRows* rows = nullptr;
   bool in_place = false;     // of rows that are exchanged: the output is the memory of the input
   bool copies_once = false;  // as of Message, where the memory is not such that others can read it
+  int ahead = 0;             // as of Message
 };
 
 // chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws

@@ -79,6 +79,9 @@ class Chooser {
 // (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
 
+// How many pieces of a message of `bytes` a rank may send before it has received as many (Message::ahead); 0: all.
+int pieces_ahead(Collective collective, std::size_t bytes, int ranks, int hosts);
+
 // Of the whole message of `bytes`. All ranks must cut alike, so it depends on nothing that only some of them know.
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, std::size_t bytes, int ranks, int hosts);
 inline constexpr int kMaxChunks = 128;

@@ -28,6 +28,11 @@ inline Goal goal_of(const AlgorithmEntry& entry, const Message& message) {
 // Whether output may be input's memory, or not, in the same schedule.
 inline bool takes_both(const AlgorithmEntry& entry) { return !traits_of(entry.collective).exchanges(); }
 
+// Whether its schedule depends on Message::ahead.
+inline bool is_paced(const AlgorithmEntry& entry) {
+  return entry.collective == Collective::all_gather && entry.algorithm == Algorithm::one_shot;
+}
+
 inline std::vector<int> chunks_of(const AlgorithmEntry& entry) {
   return entry.pipelined ? std::vector<int>{1, 2, 5} : std::vector<int>{1};
 }
@@ -114,6 +119,11 @@ inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, Mess
     Message copying = message;
     copying.copies_once = true;
     expect_proof(entry, layout, copying);
+  }
+  if (is_paced(entry) && message.ahead == 0) {
+    Message paced = message;
+    paced.ahead = 1;
+    expect_proof(entry, layout, paced);
   }
   if (takes_both(entry) || message.in_place) return;
   message.in_place = true;

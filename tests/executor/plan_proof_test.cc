@@ -55,6 +55,7 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
   expect_proven({entry, layout, call, chunks, {}}, fused);
   if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
   if (entry.copied_once != Copied::nothing) expect_proven({entry, layout, call, chunks, {.copies_once = true}}, fused);
+  if (is_paced(entry)) expect_proven({entry, layout, call, chunks, {.ahead = 1}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
 }

@@ -31,7 +31,8 @@ struct PlannedCall {
     message = {.root = call.root,
                .chunks = chunks,
                .in_place = cut.in_place,
-               .copies_once = entry.copied_once != Copied::nothing && cut.copies_once};
+               .copies_once = entry.copied_once != Copied::nothing && cut.copies_once,
+               .ahead = cut.ahead};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       Cut own = cut;

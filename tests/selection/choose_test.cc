@@ -120,13 +120,24 @@ TEST(Choose, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
   EXPECT_EQ(chunks(8, 8, 1 << 20), 2) << "64 KiB of a slice";
   EXPECT_EQ(chunks(8, 8, (1 << 20) + 4), 3) << "and no more";
   EXPECT_EQ(chunks(8, 2, 1 << 20), 2) << "not all ranks have as many on their host";
-  EXPECT_EQ(chunks(2, 1, 1 << 20), 8) << "there is one reader";
+  EXPECT_EQ(chunks(2, 2, 1 << 20), 8);
+  EXPECT_EQ(chunks(2, 1, 1 << 20), 4) << "128 KiB of a slice, where two ranks exchange";
+  EXPECT_EQ(chunks(2, 1, 8 << 20), 32);
+  EXPECT_EQ(chunks(2, 1, (8 << 20) + 8), 65);
   EXPECT_EQ(chunks(8, 1, 1 << 20), 1);
   EXPECT_EQ(chunks(4, 1, 512 << 10), 2) << "each reader gets it";
   EXPECT_EQ(chunks(4, 1, 2 << 20), 1) << "512 KiB of a slice";
   EXPECT_EQ(chunks(4, 1, (2 << 20) + 16), 2);
   EXPECT_EQ(chunks(4, 1, 16 << 20), 8);
   EXPECT_EQ(chunks(4, 1, (16 << 20) + 16), 65) << "too long to be copied once";
+}
+
+TEST(Choose, TwoRanksOfAHostThatExchangeKeepPace) {
+  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 2, 1), 4);
+  EXPECT_EQ(pieces_ahead(Collective::all_gather, (8 << 20) + 8, 2, 1), 0);
+  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 2, 2), 0) << "a network has more on its way";
+  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 3, 1), 0);
+  EXPECT_EQ(pieces_ahead(kAllReduce, 8 << 20, 2, 1), 0);
 }
 
 TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {

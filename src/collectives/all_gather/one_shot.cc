@@ -10,7 +10,8 @@
 // Restrictions: none. The sends stand right behind the copy of what they send, so that where memory is shared one pass
 // writes all outputs, or the rings on the way there. Large pieces of symmetric memory are lent instead: the input,
 // since what this core has just written, the output, would have to come back to the peer's core every time. Large
-// pieces of other memory are copied once to where all others read them (Message::copies_once).
+// pieces of other memory are copied once to where all others read them (Message::copies_once). A rank that sends no
+// more than some pieces ahead (Message::ahead) can write each where it has just read one.
 //
 // Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
 // 2005, section 4.
@@ -39,6 +40,8 @@ Schedule algorithms::all_gather::one_shot(int rank, const Layout& layout, const 
   OneCopy one_copy(builder, message);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
+    if (message.ahead > 0 && chunk >= message.ahead)
+      for (int peer : peers) builder.await(output(peer, chunk - message.ahead));
     builder.copy(input(rank, chunk), output(rank, chunk));
     const Region sent = one_copy.of(input(rank, chunk));
     for (int peer : peers) builder.send(peer, sent);
