@@ -21,12 +21,12 @@ constexpr std::size_t kPairChunkBytes = 256 * kKiB;
 // in pieces of 128 KiB, 197 to 305 of 256 KiB; symmetric 172 to 202 and 158 to 163.
 constexpr std::size_t kSharedChunkBytes = 256 * kKiB;
 constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass writes to all peers' rings
-// Two ranks of a host that exchange pieces write each where they have read one, so what they touch stays in the caches,
-// if none is further ahead than half a ring has room. Of a slice, and how many: us, by turns, as it was (pieces of 64
-// KiB, all sent before any is awaited), and with pieces of 128 KiB and 2, 3 and 4 of them ahead. 2 MiB 71, 79, 75, 70;
-// 4 MiB 203, 150, 153, 165; 8 MiB 917, 700, 606, 572. Between cores that share no cache 2 MiB 113, 101, 104, 95; 4 MiB
-// 263, 215, 204, 191; 8 MiB 637, 490, 474, 497. From 9 MiB on these took longer, up to 1.2 times: copies go past the
-// cache then.
+// Two ranks of a host that exchange pieces write each where they have read one, so what they touch stays in the caches.
+// But a rank keeps at most seven such places: so it is only a few pieces ahead. Of a slice, and how many: us, by turns,
+// as it was (pieces of 64 KiB, all sent before any is awaited), and with pieces of 128 KiB and 2, 3 and 4 of them
+// ahead. 2 MiB 71, 79, 75, 70; 4 MiB 203, 150, 153, 165; 8 MiB 917, 700, 606, 572. Between cores that share no cache 2
+// MiB 113, 101, 104, 95; 4 MiB 263, 215, 204, 191; 8 MiB 637, 490, 474, 497. From 9 MiB on these took longer, up to 1.2
+// times: copies go past the cache then.
 constexpr std::size_t kExchangedSliceBytes = 128 * kKiB, kExchangedAtMost = 8 << 20;
 constexpr int kExchangedAhead = 4;
 // Of a slice that is copied once, as nothing is gained by passing on a part of it early: all ranks copy at the same
