@@ -50,8 +50,9 @@ struct DeviceLane {
   }
 };
 
-// Bytes in flight are what bandwidth is made of. A thread has one cell of each source on its way: of one source, 32 KiB
-// for each multiprocessor, which is what the latency of an H100's memory asks for; of more sources, more.
+// Bytes in flight are what bandwidth is made of. A thread has one cell of each source on its way. Of one source that is
+// 16 to 32 KiB for each multiprocessor, by how many registers a thread takes; the latency of an H100's memory asks for
+// about 32.
 template <class F>
 __global__ void __launch_bounds__(kMaxThreads) pair_kernel(const __grid_constant__ FewTask task) {
   run_group<F, 2>(task, DeviceLane());

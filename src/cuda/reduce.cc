@@ -29,11 +29,11 @@ const void* kernel_of(const KernelName& name) {
   }
 }
 
-// A thread for each item: a grid of threads that each do several of them moves 4 to 6 % fewer bytes a second
-// (bench/results/2026-11-27-gpu.md). As many as a grid can have do several all the same.
-unsigned blocks_for(std::size_t items, std::size_t threads) {
-  constexpr std::size_t kMost = 0x7fffffff;
-  return static_cast<unsigned>(std::min((items + threads - 1) / threads, kMost));
+// A thread for each item: where threads do several of them, a call takes 1 to 5 % longer
+// (bench/results/2026-11-27-gpu.md). But a block of a tree may have as few as eight threads.
+unsigned blocks_for(std::size_t items, std::size_t threads, Shape shape) {
+  const std::size_t most = shape == Shape::tree ? 16 << 10 : 0x7fffffff;
+  return static_cast<unsigned>(std::min((items + threads - 1) / threads, most));
 }
 
 template <class Task>
@@ -46,8 +46,8 @@ void launch(const Plan& plan, Stream stream) {
   std::size_t threads = kMaxThreads;
   while (threads * waiting_bytes > kSharedBytes) threads /= 2;
   void* parameters[] = {&task};
-  check(cudaLaunchKernel(kernel_of(name), dim3(blocks_for(task.items, threads)), dim3(static_cast<unsigned>(threads)),
-                         parameters, threads * waiting_bytes, stream));
+  check(cudaLaunchKernel(kernel_of(name), dim3(blocks_for(task.items, threads, name.shape)),
+                         dim3(static_cast<unsigned>(threads)), parameters, threads * waiting_bytes, stream));
 }
 
 }  // namespace

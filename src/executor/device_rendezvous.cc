@@ -128,10 +128,10 @@ std::unique_ptr<DeviceRendezvous::Participation> DeviceRendezvous::enter(std::ui
   return participation;
 }
 
-// All ranks come at about the same time, and go so, each for less than a microsecond: to sleep and to be woken takes
-// many times as long.
+// All ranks arrive and leave at about the same time, and hold it for less than a microsecond; only the last to arrive
+// holds it longer, when no other is about to take it. To sleep and to be woken takes many times as long.
 std::unique_lock<std::mutex> DeviceRendezvous::locked() {
-  constexpr int kTries = 1000;
+  constexpr int kTries = 500;
   std::unique_lock lock(mutex_, std::try_to_lock);
   for (int tried = 1; !lock.owns_lock() && tried < kTries; ++tried) {
     _mm_pause();
@@ -148,9 +148,6 @@ void DeviceRendezvous::Participation::Round::put_on_device(const Participant& la
   met = last.met;
   done = met->events.take();
   try {
-    // All ranks' default stream of that device is one.
-    if (!std::ranges::all_of(participants, &Participant::is_ordered))
-      met->events.record(cuda::legacy_stream())->hold(last.stream);
     OneDevice(participants).enqueue(last.stream);
   } catch (const Error&) {
     done->record(last.stream);

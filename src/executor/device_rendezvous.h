@@ -36,7 +36,6 @@ struct Participant {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::vector<const cuda::Event*> ready;  // what must be done before its buffers are touched; outlive the Participation
-  bool is_ordered = true;                 // by `ready`; else the default stream of the device must first do what it has
   cuda::Stream stream = nullptr;  // of that device; what is put on it goes there if this rank is the last to come
   std::shared_ptr<Met> met;       // of that stream
 };

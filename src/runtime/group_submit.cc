@@ -134,8 +134,7 @@ void Group::stage(Request& request, const Sides& sides, void* stream, Engine::Lo
   make_room(plan, sides, stream, lock);
   Staging& staging = *staging_;
   const Engine::Lock::ScopedUnlock unlocked(lock);
-  request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, static_cast<cuda::Stream>(stream),
-                                                request.blocks);
+  request.staged = std::make_unique<StagedCall>(staging, plan, sides.in, sides.out, static_cast<cuda::Stream>(stream));
 }
 
 void Group::make_room(const Plan& plan, const Sides& sides, void* stream, Engine::Lock& lock) {
@@ -287,7 +286,6 @@ void Group::run(const CallSpec& spec, ConstBuffer input, Buffer output, const Te
   const AtOnceEnd at_once = run_at_once(spec, sides, input, output, terms, lock);
   if (at_once == AtOnceEnd::over) return;
   Request request;
-  request.blocks = true;
   request.is_sent = at_once == AtOnceEnd::sent;
   admit(request, spec, sides, input, output, terms, lock);
   if (current_ == nullptr && queue_.empty()) {

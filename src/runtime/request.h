@@ -66,7 +66,6 @@ class Request {
   Stage stage = Stage::waiting;
   bool waits_device = false;  // what advance() could not go on without
   bool is_sent = false;       // AtOnce::send() has sent what it sends
-  bool blocks = false;        // whoever made the call waits for it
   bool refused = false;       // CUDA took but a part of it
   bool sleeps = false;        // somebody sleeps until it is over
   bool driven = false;        // by the job's thread

@@ -15,7 +15,7 @@ constexpr std::size_t kCombinedChunkBytes = 1024 * kKiB;
 // Two ranks of one host: half of it is a fragment of the ring, so what is combined of it is soon with the peer. Own
 // buffers, 2 MiB: 128 us in pieces of 1 MiB, 116 of 256 KiB; over TCP 1 MiB 290 and 233; symmetric ones 46 and 48. On a
 // Zen 4 5 MiB 524 and 445, 8 MiB 1011 and 934, 16 MiB 2690 and 2460; between cores that share no cache 5 MiB 855 and
-// 482, 8 MiB 1570 and 991, 16 MiB 3070 and 2780.
+// 482, 8 MiB 1570 and 991, 16 MiB 3070 and 2780. Measured up to 32 MiB, and not where devices have a part in it.
 constexpr std::size_t kPairChunkBytes = 256 * kKiB;
 // Ranks read one copy of it at the same time, while the root makes the next. 4 ranks on 2 cores, 4 MiB: 204 to 296 us
 // in pieces of 128 KiB, 197 to 305 of 256 KiB; symmetric 172 to 202 and 158 to 163.
@@ -27,12 +27,11 @@ constexpr std::size_t kFragmentBytes = 64 * kKiB;  // of a slice: what one pass 
 // ahead. 2 MiB 71, 79, 75, 70; 4 MiB 203, 150, 153, 165; 8 MiB 917, 700, 606, 572. Between cores that share no cache 2
 // MiB 113, 101, 104, 95; 4 MiB 263, 215, 204, 191; 8 MiB 637, 490, 474, 497. From 9 MiB on these took longer, up to 1.2
 // times: copies go past the cache then.
-constexpr std::size_t kExchangedSliceBytes = 128 * kKiB, kExchangedAtMost = 8 << 20;
-constexpr int kExchangedAhead = 4;
-// Of a slice that is copied once, as nothing is gained by passing on a part of it early: all ranks copy at the same
-// time, and then all read. Own buffers on 2 cores of a Zen 4, us in pieces of 64 KiB and of 512: 4 ranks 1 MiB 120 and
-// 112, 2 MiB 233 and 204, 16 MiB 4337 and 3446; 8 ranks 1 MiB 251 and 239, 2 MiB 667 and 551. 4 ranks 16 MiB in pieces
-// of 256 KiB 3377, of 1 MiB 3688.
+constexpr std::size_t kExchangedSliceBytes = 128 * kKiB, kExchangedAheadBytes = 4 * kExchangedSliceBytes;
+constexpr std::size_t kExchangedAtMost = 8 << 20;
+// Of a slice that is copied once. Nothing is gained by passing on a part of it early: all ranks copy at the same time,
+// and then all read. 4 ranks on 2 cores of a Zen 4, own buffers, us in pieces of 64 KiB and of 512: 1 MiB 120 and 116,
+// 2 MiB 234 and 204, 8 MiB 1574 and 1431, 16 MiB 3500 and 3200. Not measured where devices have a part in it.
 constexpr std::size_t kCopiedSliceBytes = 512 * kKiB;
 
 // Calls in which a rank copies what it sends to all others of its host once, to where they read it: bytes of the whole
@@ -123,6 +122,11 @@ std::vector<Rule> built_in_rules() {
   };
 }
 
+bool exchanges_in_pace(Collective collective, const WholeMessage& message) {
+  return collective == Collective::all_gather && message.ranks == 2 && message.hosts == 1 && !message.unequal_rows &&
+         message.bytes > 0 && message.bytes <= kExchangedAtMost;
+}
+
 }  // namespace
 
 const ChoiceTable& ChoiceTable::built_in() {
@@ -151,15 +155,16 @@ Algorithm Chooser::choose(Collective collective, std::size_t bytes, Order allowe
   return rule == nullptr ? Algorithm::automatic : rule->algorithm;
 }
 
-int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const {
+int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed,
+                    bool unequal_rows) const {
   std::size_t chunk_bytes = 0;
   for (const Rule& rule : rules_[static_cast<std::size_t>(collective)]) {
     if (rule.algorithm != algorithm || !rule.holds(bytes, allowed)) continue;
     chunk_bytes = rule.chunk_bytes;
     break;
   }
-  return chunks_of(bytes,
-                   chunk_bytes > 0 ? chunk_bytes : default_chunk_bytes(collective, algorithm, bytes, ranks_, hosts_));
+  if (chunk_bytes == 0) chunk_bytes = default_chunk_bytes(collective, algorithm, {bytes, ranks_, hosts_, unequal_rows});
+  return chunks_of(bytes, chunk_bytes);
 }
 
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here) {
@@ -171,19 +176,23 @@ bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdi
   return here > 2 && bytes > above && sent >= least && sent <= kCopiedOnceAtMost;
 }
 
-int pieces_ahead(Collective collective, std::size_t bytes, int ranks, int hosts) {
-  const bool exchanges = collective == Collective::all_gather && ranks == 2 && hosts == 1;
-  return exchanges && bytes <= kExchangedAtMost ? kExchangedAhead : 0;
+int pieces_ahead(Collective collective, const WholeMessage& message, int chunks) {
+  if (!exchanges_in_pace(collective, message)) return 0;
+  const std::size_t pieces = 2 * static_cast<std::size_t>(chunks), piece_bytes = (message.bytes + pieces - 1) / pieces;
+  return static_cast<int>((kExchangedAheadBytes + piece_bytes - 1) / piece_bytes);
 }
 
-std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, std::size_t bytes, int ranks, int hosts) {
+std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, const WholeMessage& message) {
   if (algorithm == Algorithm::two_shot || algorithm == Algorithm::hierarchical) return kCombinedChunkBytes;
   if (collective == Collective::broadcast && algorithm == Algorithm::one_shot) return kSharedChunkBytes;
   if (collective != Collective::all_gather || algorithm != Algorithm::one_shot) return kChunkBytes;
-  const std::size_t slice_bytes = hosts == 1 && copies_once(collective, bytes, ranks, ranks) ? kCopiedSliceBytes
-                                  : pieces_ahead(collective, bytes, ranks, hosts) > 0        ? kExchangedSliceBytes
-                                                                                             : kFragmentBytes;
-  return static_cast<std::size_t>(ranks) * slice_bytes;
+  const auto slice_bytes = [&] {
+    if (exchanges_in_pace(collective, message)) return kExchangedSliceBytes;
+    const bool all_copy_once = message.hosts == 1 && !message.unequal_rows &&
+                               copies_once(collective, message.bytes, message.ranks, message.ranks);
+    return all_copy_once ? kCopiedSliceBytes : kFragmentBytes;
+  };
+  return static_cast<std::size_t>(message.ranks) * slice_bytes();
 }
 
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes) {

@@ -68,7 +68,8 @@ class Chooser {
   Algorithm choose(Collective collective, std::size_t bytes, Order allowed, bool unequal_rows = false) const;
 
   // Pieces that a pipelining algorithm, chosen or asked for, cuts a message of `bytes` into.
-  int chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed) const;
+  int chunks(Collective collective, Algorithm algorithm, std::size_t bytes, Order allowed,
+             bool unequal_rows = false) const;
 
  private:
   int ranks_, hosts_;
@@ -79,11 +80,18 @@ class Chooser {
 // (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
 
-// How many pieces of a message of `bytes` a rank may send before it has received as many (Message::ahead); 0: all.
-int pieces_ahead(Collective collective, std::size_t bytes, int ranks, int hosts);
+// A call's message, as all ranks know it.
+struct WholeMessage {
+  std::size_t bytes = 0;
+  int ranks = 1, hosts = 1;
+  bool unequal_rows = false;
+};
 
-// Of the whole message of `bytes`. All ranks must cut alike, so it depends on nothing that only some of them know.
-std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, std::size_t bytes, int ranks, int hosts);
+// How many of its `chunks` pieces a rank may send before it has received as many (Message::ahead); 0: all.
+int pieces_ahead(Collective collective, const WholeMessage& message, int chunks);
+
+// Of the whole message. All ranks must cut alike.
+std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, const WholeMessage& message);
 inline constexpr int kMaxChunks = 128;
 int chunks_of(std::size_t bytes, std::size_t chunk_bytes);
 

@@ -22,8 +22,7 @@ void deliver_on_host(std::byte* buffer, const std::byte* slot, const RowCopy& co
 
 }  // namespace
 
-StagedCall::StagedCall(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream,
-                       bool blocks)
+StagedCall::StagedCall(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream)
     : staging_(staging),
       plan_(plan),
       input_(input),
@@ -34,14 +33,10 @@ StagedCall::StagedCall(Staging& staging, const Plan& plan, const Side& input, co
     const int device = cuda::device_of(stream_);
     ready_.emplace(device, staging.events_of(device).record(stream_));
   }
-  if (stream_ != nullptr || !blocks) order_behind_default_streams();
-}
-
-// What the default stream of another device was given counts too; without a stream, so does that of this device.
-void StagedCall::order_behind_default_streams() {
+  // What the default stream of another device was given counts too; without a stream, so does that of this device.
   for (const Side* side : {&input_, &output_})
     if (side->staged && !ready_.contains(side->device))
-      ready_.emplace(side->device, staging_.events_of(side->device).record(cuda::legacy_stream()));
+      ready_.emplace(side->device, staging.events_of(side->device).record(cuda::legacy_stream()));
 }
 
 void StagedCall::go_ahead() {
@@ -77,7 +72,6 @@ std::byte* StagedCall::output(std::size_t part) const {
 
 bool StagedCall::fetch(std::size_t part) {
   if (!copies_.has_numbers()) {
-    order_behind_default_streams();
     copies_.take_numbers();
     copies_.begin(ready_);
   }
@@ -115,7 +109,6 @@ Participant StagedCall::participant(const Tag& tag) const {
   participant.input = input_.data;
   participant.output = output_.data;
   for (const auto& [device, event] : ready_) participant.ready.push_back(event.get());
-  participant.is_ordered = !ready_.empty();
   participant.stream = copies_.to();
   participant.met = copies_.met();
   return participant;

@@ -25,11 +25,8 @@ namespace tutti::internal {
 // what that rank does on the device before its own call. Each of their copies is enqueued when it can run.
 class StagedCall {
  public:
-  // Moves nothing; the staging has room. `blocks`: its caller waits for it, so nothing that the call must not wait for
-  // comes on the default streams meanwhile; then one rank can order the call of all behind them. Throws Error{system,
-  // unsupported}.
-  StagedCall(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream,
-             bool blocks);
+  // Moves nothing; the staging has room. Throws Error{system, unsupported}.
+  StagedCall(Staging& staging, const Plan& plan, const Side& input, const Side& output, cuda::Stream stream);
 
   // Before it is driven: it goes ahead.
   void go_ahead();
@@ -62,14 +59,11 @@ class StagedCall {
   bool has_delivered() const { return copies_.has_delivered(); }
 
  private:
-  void order_behind_default_streams();
-
-  Staging& staging_;
+  const Staging& staging_;
   const Plan& plan_;
   const Side input_, output_;
   const cuda::Stream stream_;
-  Ready ready_;          // what must be done before the call touches a device's memory; of a call that blocks, from
-                         // its first fetch() on
+  Ready ready_;          // what must be done before the call touches a device's memory
   DeviceCopies copies_;  // of the thread that enqueues, as long as it does
   bool is_ahead_ = false;
   std::atomic<bool> enqueueing_{false};

@@ -149,6 +149,16 @@ bool takes_unequal_rows(const AlgorithmEntry& entry) {
   return traits_of(entry.collective).has_rows() && !entry.joins_rows;
 }
 
+TEST(PlanProof, HoldsWhereRanksAreFewPiecesAhead) {
+  Fused fused;
+  const AlgorithmEntry& entry = *find_algorithm(Collective::all_gather, Algorithm::one_shot);
+  for (const int n : {2, 3, 5})
+    for (const int ahead : {1, 2, 4})
+      for (const int chunks : {1, 4, 9})
+        expect_proven({entry, Layout::of(n), Call{.dtype = DType::float32, .count = 1000}, chunks, {.ahead = ahead}},
+                      fused);
+}
+
 TEST(PlanProof, HoldsForRowsOfDifferentLengths) {
   std::mt19937 random(11);
   for (const AlgorithmEntry& entry : catalogue())

@@ -99,23 +99,21 @@ TEST_P(OnStreams, ACallWithoutAStreamComesAfterWhatTheDefaultStreamHas) {
     DeviceBuffer in(MemoryKind::device, source.read());
     warm_up(world, out);
     cuda::Semaphore gate(0);
-    std::thread opener;
     if (world.rank() == fills) {
       in.write(std::vector<std::byte>(4000));
       gate.hold(cuda::legacy_stream(), 1);
       cuda::check(cudaMemcpyAsync(in.data(), source.data(), 4000, cudaMemcpyDefault, cuda::legacy_stream()));
-      opener = std::thread([&] {
-        std::this_thread::sleep_for(20ms);
-        gate.signal(1);
-      });
     }
     world.barrier();
+    const std::jthread opener([&] {
+      std::this_thread::sleep_for(20ms);
+      if (world.rank() == fills) gate.signal(1);
+    });
     if (world.rank() == last) std::this_thread::sleep_for(5ms);
     world.all_reduce(apart && world.rank() != fills ? source.data() : in.data(), out.data(), 1000, DType::int32,
                      Op::sum);
     EXPECT_TRUE(out.read() == want) << "rank " << fills << " fills, rank " << last << " comes last"
                                     << (apart ? ", apart" : "");
-    if (opener.joinable()) opener.join();
     world.barrier();
   };
   const auto reduce_each = [&](Communicator& world) {

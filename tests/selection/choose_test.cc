@@ -130,14 +130,24 @@ TEST(Choose, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
   EXPECT_EQ(chunks(4, 1, (2 << 20) + 16), 2);
   EXPECT_EQ(chunks(4, 1, 16 << 20), 8);
   EXPECT_EQ(chunks(4, 1, (16 << 20) + 16), 65) << "too long to be copied once";
+  const Chooser chooser(ChoiceTable::built_in(), 4, 1);
+  EXPECT_EQ(chooser.chunks(Collective::all_gather, Algorithm::one_shot, 2 << 20, kCanonical, true), 8)
+      << "rows of different lengths are copied for each reader";
 }
 
 TEST(Choose, TwoRanksOfAHostThatExchangeKeepPace) {
-  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 2, 1), 4);
-  EXPECT_EQ(pieces_ahead(Collective::all_gather, (8 << 20) + 8, 2, 1), 0);
-  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 2, 2), 0) << "a network has more on its way";
-  EXPECT_EQ(pieces_ahead(Collective::all_gather, 8 << 20, 3, 1), 0);
-  EXPECT_EQ(pieces_ahead(kAllReduce, 8 << 20, 2, 1), 0);
+  constexpr Collective kAllGather = Collective::all_gather;
+  constexpr std::size_t kMost = 8 << 20;
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 1}, 32), 4);
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 1}, 128), 16) << "as many bytes";
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 1}, 1), 1);
+  EXPECT_GT(pieces_ahead(kAllGather, {1, 2, 1}, 128), 128);
+  EXPECT_EQ(pieces_ahead(kAllGather, {0, 2, 1}, 1), 0);
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost + 8, 2, 1}, 65), 0);
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 2}, 32), 0) << "a network has more on its way";
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 1, true}, 32), 0) << "a rank may have nothing to send";
+  EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 3, 1}, 32), 0);
+  EXPECT_EQ(pieces_ahead(kAllReduce, {kMost, 2, 1}, 32), 0);
 }
 
 TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {

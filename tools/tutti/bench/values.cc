@@ -107,7 +107,7 @@ CombiningOrder derive_order(const BenchOptions& options, Algorithm algorithm, in
   const std::size_t bytes = total * size_of(options.dtype);
   const int chunks =
       entry->pipelined
-          ? internal::chunks_of(bytes, internal::default_chunk_bytes(options.collective, algorithm, bytes, ranks, 1))
+          ? internal::chunks_of(bytes, internal::default_chunk_bytes(options.collective, algorithm, {bytes, ranks}))
           : 1;
   const Layout layout = Layout::of(ranks);
   const auto schedules = build_all(*entry, layout, {.root = options.root, .chunks = chunks});

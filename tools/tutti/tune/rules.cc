@@ -44,10 +44,10 @@ class Market {
       if (entry.collective != question_.collective) continue;
       std::set<int> seen;
       for (const std::size_t chunk_bytes : kChunks) {
-        const std::size_t piece =
-            chunk_bytes > 0 ? chunk_bytes
-                            : internal::default_chunk_bytes(entry.collective, entry.algorithm, bytes,
-                                                            question_.layout.ranks(), question_.layout.hosts());
+        const std::size_t piece = chunk_bytes > 0 ? chunk_bytes
+                                                  : internal::default_chunk_bytes(
+                                                        entry.collective, entry.algorithm,
+                                                        {bytes, question_.layout.ranks(), question_.layout.hosts()});
         const int chunks = entry.pipelined ? internal::chunks_of(bytes, piece) : 1;
         if (!seen.insert(chunks).second) continue;
         const auto& schedules = schedules_of(entry, chunks);
