@@ -197,7 +197,7 @@ def messages_both_ways(rank, size):
 
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_messages_go_both_ways_at_once(transport):
-    # Six streams for messages, and the library's own two for each: 8 queues are too few for them.
+    # Six streams for messages, and the library's own two for each: 8 queues are probably too few for them.
     run(2, messages_both_ways, TUTTI_TRANSPORT=transport, CUDA_DEVICE_MAX_CONNECTIONS="32")
 
 
