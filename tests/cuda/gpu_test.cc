@@ -114,7 +114,7 @@ TEST_P(Gpu, EveryOperatorRanksAndAlignmentGivesTheBitsOfTheCpu) {
   });
 }
 
-// More blocks than run at once; and of a tree, so many elements that a thread has several rounds.
+// More blocks than a GPU runs at once.
 TEST_P(Gpu, LargeCallsGiveTheBitsOfTheCpu) {
   const std::size_t count = multiprocessors_ * (std::size_t{128} << 10) / size_of(GetParam()) + 5;
   for (const int n : is_fast_ ? std::vector{1, 2, 3, 8, 9} : kBrief ? std::vector{2, 3} : std::vector{2, 3, 9}) {
