@@ -49,10 +49,11 @@ std::vector<HeldTree> held_in_balance(const Layout& layout) {
 }
 
 CanonicalReduction::CanonicalReduction(Builder& builder, const Layout& layout, int rank,
-                                       const std::vector<HeldTree>& trees)
+                                       const std::vector<HeldTree>& trees, bool copies_inputs)
     : builder_(builder),
       layout_(layout),
       rank_(rank),
+      copies_(builder, copies_inputs),
       for_partials_(layout.ranks()),
       for_results_(layout.ranks()),
       outgoing_(layout.ranks()) {
@@ -150,8 +151,11 @@ void CanonicalReduction::send(int peer, Region from) {
 void CanonicalReduction::send_what_is_ready() {
   for (std::size_t distance = 1; distance < outgoing_.size(); ++distance) {
     std::deque<Outgoing>& queue = outgoing_[distance];
-    for (; !queue.empty() && queue.front().after <= combined_; queue.pop_front())
-      builder_.send((rank_ + static_cast<int>(distance)) % layout_.ranks(), queue.front().region);
+    for (; !queue.empty() && queue.front().after <= combined_; queue.pop_front()) {
+      const Region& from = queue.front().region;
+      builder_.send((rank_ + static_cast<int>(distance)) % layout_.ranks(),
+                    from.space == Space::input ? copies_.of(from) : from);
+    }
   }
 }
 

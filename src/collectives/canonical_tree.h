@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/one_copy.h"
 #include "schedule/builder.h"
 #include "schedule/layout.h"
 
@@ -54,7 +55,9 @@ class CanonicalReduction {
  public:
   // At most one tree may be owned by `rank`. Throws Error{invalid_argument} when more than kMaxRegions scratch rows
   // are needed.
-  CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees);
+  // copies_inputs: as of Message.
+  CanonicalReduction(Builder& builder, const Layout& layout, int rank, const std::vector<HeldTree>& trees,
+                     bool copies_inputs = false);
 
   // All that the rank does for other owners: combines what it holds, blocking until it has the parts, and gives it
   // away.
@@ -102,6 +105,7 @@ class CanonicalReduction {
   Builder& builder_;
   const Layout& layout_;
   int rank_;
+  OneCopy copies_;                              // of inputs
   std::vector<Task> partials_;                  // this rank's, in order
   std::optional<Task> result_;                  // this rank's
   std::map<Key, std::size_t> partial_of_;       // index in partials_

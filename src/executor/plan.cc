@@ -297,6 +297,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
                         .chunks = entry.pipelined ? chunks : 1,
                         .in_place = cut.in_place,
                         .copies_once = entry.copied_once != Copied::nothing && cut.copies_once,
+                        .copies_inputs = cut.copies_inputs,
                         .ahead = cut.ahead};
   const Schedule schedule = entry.schedule(rank, layout, message);
   const Partition partition = partition_for(schedule, call.dtype, total);
@@ -356,7 +357,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   auto plan = part(count);
   if (entry.copied_once != Copied::nothing && cut.copies_once && plan->scratch_bytes > 0) {
     Cut uncopied = cut;
-    uncopied.copies_once = false;
+    uncopied.copies_once = uncopied.copies_inputs = false;
     plan->copied = entry.copied_once;
     plan->uncopied = make_plan(call, entry, rank, layout, chunks, host, uncopied, custom);
   }

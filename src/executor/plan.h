@@ -97,9 +97,10 @@ struct Cut {
   bool packed = false;         // a part's rows lie one right behind the other, and not where the caller has them
   // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
   const CallRows* rows = nullptr;
-  bool in_place = false;     // of rows that are exchanged: the output is the memory of the input
-  bool copies_once = false;  // as of Message, where the memory is not such that others can read it
-  int ahead = 0;             // as of Message
+  bool in_place = false;  // of rows that are exchanged: the output is the memory of the input
+  // As of Message, where the memory is not such that others can read it; copies_inputs: only with copies_once.
+  bool copies_once = false, copies_inputs = false;
+  int ahead = 0;  // as of Message
 };
 
 // chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws

@@ -161,13 +161,24 @@ bool Builder::may_pass(const Step& receive, const Step& step) const {
 
 // A peer that finds a receive posted can write its message straight into place, so each is posted as early as it may
 // be. Receives that end up side by side keep their order.
+namespace {
+
+// Whether steps[at] is a send of what the reduce before it, or before others of its like, makes.
+bool is_push(const std::vector<Step>& steps, std::size_t at) {
+  std::size_t made = at;
+  while (made > 0 && steps[made].kind == StepKind::send && steps[made].region == steps[at].region) --made;
+  return made < at && steps[made].kind == StepKind::reduce && steps[made].region == steps[at].region;
+}
+
+}  // namespace
+
 void Builder::post_early() {
   std::vector<Step>& steps = schedule_.steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != StepKind::receive) continue;
     std::size_t to = i;
     while (to > 0 && may_pass(steps[i], steps[to - 1])) --to;
-    while (to < i && steps[to].kind == StepKind::receive) ++to;
+    while (to < i && (steps[to].kind == StepKind::receive || is_push(steps, to))) ++to;
     std::rotate(steps.begin() + to, steps.begin() + i, steps.begin() + i + 1);
   }
 }

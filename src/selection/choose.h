@@ -80,6 +80,9 @@ class Chooser {
 // (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
 
+// Where results are copied once, whether inputs are copied, too (Message::copies_inputs).
+bool copies_inputs(std::size_t bytes);
+
 // A call's message, as all ranks know it.
 struct WholeMessage {
   std::size_t bytes = 0;

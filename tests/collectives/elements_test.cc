@@ -12,9 +12,12 @@ namespace {
 void expect_right(const AlgorithmEntry& entry, const Layout& layout, const Message& message, std::size_t count,
                   std::uint64_t seed) {
   for (const bool in_place : {false, true}) {
-    const std::vector<Schedule> schedules = build_all(
-        entry, layout,
-        {.root = message.root, .chunks = message.chunks, .in_place = in_place, .copies_once = message.copies_once});
+    const std::vector<Schedule> schedules = build_all(entry, layout,
+                                                      {.root = message.root,
+                                                       .chunks = message.chunks,
+                                                       .in_place = in_place,
+                                                       .copies_once = message.copies_once,
+                                                       .copies_inputs = message.copies_inputs});
     const auto run = interpret(schedules, layout, goal_of(entry, message.root), count, in_place, seed);
     EXPECT_EQ(run.error_text, "") << name_of(entry) << ", " << layout.ranks() << " ranks, " << layout.leaves()
                                   << " leaves, " << in_words(layout.host) << ", root " << message.root << ", "
@@ -33,8 +36,11 @@ TEST(Catalogue, GivesTheRightElementsForEveryLength) {
           ++seed;
           for (const bool copies : entry.copied_once != Copied::nothing ? std::vector{false, true} : std::vector{false})
             expect_right(entry, Layout::of(n),
-                         {.root = static_cast<int>(seed % ranks), .chunks = chunks, .copies_once = copies}, count,
-                         seed);
+                         {.root = static_cast<int>(seed % ranks),
+                          .chunks = chunks,
+                          .copies_once = copies,
+                          .copies_inputs = copies && seed % 2 == 0},
+                         count, seed);
         }
     }
 }

@@ -60,7 +60,8 @@ TEST(Mutation, OfTheCatalogueIsRejectedWhereItDoesHarm) {
           const Message message{.root = static_cast<int>(seed % n),
                                 .chunks = chunks,
                                 .in_place = seed % 2 == 0,
-                                .copies_once = seed % 4 < 2};
+                                .copies_once = seed % 4 < 2,
+                                .copies_inputs = seed % 8 < 2};
           try_mutant(entry, Layout::of(n), message, ++seed, tally);
           if (traits_of(entry.collective).combines() && entry.several_leaves)
             try_mutant(entry, random_layout(n, 1 + static_cast<int>(random() % 15), random), message, ++seed, tally);

@@ -119,6 +119,8 @@ inline void expect_proof(const AlgorithmEntry& entry, const Layout& layout, Mess
     Message copying = message;
     copying.copies_once = true;
     expect_proof(entry, layout, copying);
+    copying.copies_inputs = true;
+    if (entry.copied_once == Copied::output) expect_proof(entry, layout, copying);
   }
   if (is_paced(entry) && message.ahead == 0) {
     Message paced = message;

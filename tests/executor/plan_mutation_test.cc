@@ -39,7 +39,11 @@ PlannedCall some_call(const AlgorithmEntry& entry, int ranks, int chunks, std::u
   Layout layout = Layout::of(ranks);
   if (entry.algorithm == Algorithm::hierarchical)
     for (int rank = 0; rank < ranks; ++rank) layout.host[rank] = rank / 2;
-  return {entry, layout, call, chunks, {.in_place = number % 2 == 0, .copies_once = number % 4 < 2}};
+  return {entry,
+          layout,
+          call,
+          chunks,
+          {.in_place = number % 2 == 0, .copies_once = number % 4 < 2, .copies_inputs = number % 8 < 2}};
 }
 
 template <class Test>

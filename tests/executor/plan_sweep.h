@@ -32,6 +32,7 @@ struct PlannedCall {
                .chunks = chunks,
                .in_place = cut.in_place,
                .copies_once = entry.copied_once != Copied::nothing && cut.copies_once,
+               .copies_inputs = cut.copies_inputs,
                .ahead = cut.ahead};
     schedules = build_all(entry, layout, message);
     for (int rank = 0; rank < layout.ranks(); ++rank) {

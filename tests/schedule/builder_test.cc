@@ -54,6 +54,17 @@ TEST(Builder, AnotherRowOfTheInputIsNotTheOutput) {
             "  output[slice 0 chunk 0] = finish(input[slice 0 chunk 0])\n");
 }
 
+// The executor does both at once, if nothing stands between them. In place the receive must not pass the copy.
+TEST(Builder, AReceiveDoesNotPartACopyFromItsSends) {
+  Builder builder(0, 1);
+  builder.new_scratch_row();
+  builder.copy(kInput, kScratch);
+  for (const int peer : {1, 2}) builder.send(peer, kScratch);
+  builder.receive(1, kOutput);
+  const std::string text = built(std::move(builder));
+  EXPECT_GT(text.find("receive"), text.rfind("send")) << text;
+}
+
 TEST(Builder, WaitsForAMessageBeforeItsMemoryIsUsed) {
   for (const bool send : {true, false}) {
     Builder builder(0, 1);

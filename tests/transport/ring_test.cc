@@ -11,10 +11,11 @@ constexpr std::size_t kRing = 4096;
 struct Writer {
   Ring ring{RingBytes{kRing, kRing}};
   std::size_t used = kRing;
+  bool is_packed = false;
   std::uint32_t next = kFirstLine;
   Space room;  // of the last write
   bool write(std::size_t bytes, std::uint32_t acked) {
-    if (!ring.find(bytes, {acked, next}, used, room)) return false;
+    if (!ring.find(bytes, {acked, next}, used, is_packed, room)) return false;
     ring.take(room, next++);
     return true;
   }
@@ -55,6 +56,22 @@ TEST(Ring, APieceThatDoesNotFitBeforeTheEndBeginsAtTheStart) {
   EXPECT_FALSE(writer.write(128, kFirstLine));
   ASSERT_TRUE(writer.write(128, kFirstLine + 1));
   EXPECT_EQ(writer.room.begin, 0u);
+}
+
+TEST(Ring, WhereItIsPackedAFragmentGoesToTheFirstGap) {
+  Writer writer;
+  writer.is_packed = true;
+  EXPECT_TRUE(writer.write(kRing / 4, kFirstLine));
+  EXPECT_TRUE(writer.write(kRing / 2, kFirstLine));
+  EXPECT_EQ(writer.room.begin, kRing / 4);
+  EXPECT_TRUE(writer.write(kRing / 8, kFirstLine + 1));
+  EXPECT_EQ(writer.room.begin, 0u);
+  EXPECT_TRUE(writer.write(kRing / 4, kFirstLine + 1));
+  EXPECT_EQ(writer.room.begin, 3 * kRing / 4) << "the gap before is too short";
+  EXPECT_TRUE(writer.write(64, kFirstLine + 1));
+  EXPECT_EQ(writer.room.begin, kRing / 8);
+  EXPECT_FALSE(writer.write(kRing / 4, kFirstLine + 1));
+  EXPECT_TRUE(writer.write(kRing, kFirstLine + 5));
 }
 
 TEST(Ring, WhatIsUsedOfItMayChange) {

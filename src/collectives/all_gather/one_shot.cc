@@ -37,7 +37,7 @@ const AlgorithmClaims algorithms::all_gather::one_shot_claims{
 Schedule algorithms::all_gather::one_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks, true);
-  OneCopy one_copy(builder, message);
+  OneCopy one_copy(builder, message.copies_once);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
     if (message.ahead > 0 && chunk >= message.ahead)

@@ -10,7 +10,8 @@
 // Time: 2 (n-1) c alpha + 2 (n-1)/n M beta + M gamma
 // Restrictions: none. The sends stand right behind the reduction, so that where memory is shared one pass reads all
 // inputs and writes all outputs. Long results in ordinary memory are copied once instead, to where all others read them
-// (Message::copies_once). In place nothing waits: a peer answers after it has read.
+// (Message::copies_once), and inputs to where their owners do (Message::copies_inputs). In place nothing waits: a peer
+// answers after it has read.
 // Source: reduce-scatter by pairwise exchange, then all-gather: Thakur, Rabenseifner, Gropp, "Optimization of
 // Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, section 4; known as "two-shot" from GPU libraries.
 #include "collectives/algorithms.h"
@@ -35,13 +36,13 @@ const AlgorithmClaims algorithms::all_reduce::two_shot_claims{
 Schedule algorithms::all_reduce::two_shot(int rank, const Layout& layout, const Message& message) {
   const std::vector<int> peers = peers_after(rank, layout.ranks());
   Builder builder(rank, layout.ranks(), message.chunks);
-  CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
+  CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout), message.copies_inputs);
 
   // Inputs go a chunk ahead of results: while one chunk is combined the next is on its way.
   const auto receive = [&](int chunk) {
     for (int peer : peers) builder.receive(peer, output(peer, chunk));
   };
-  OneCopy one_copy(builder, message);
+  OneCopy one_copy(builder, message.copies_once);
   reduction.combine_partials(0);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     if (chunk + 1 < message.chunks) reduction.combine_partials(chunk + 1);

@@ -38,7 +38,7 @@ Schedule algorithms::broadcast::one_shot(int rank, const Layout& layout, const M
     for (int chunk = 0; chunk < message.chunks; ++chunk) builder.receive(message.root, output(0, chunk));
     return std::move(builder).build();
   }
-  OneCopy one_copy(builder, message);
+  OneCopy one_copy(builder, message.copies_once);
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
     builder.copy(input(0, chunk), output(0, chunk));
     const Region sent = one_copy.of(input(0, chunk));

@@ -34,9 +34,11 @@ bool Fragments::find_room(std::size_t bytes) {
   if (room_.at != nullptr) return true;
   if (!has_ring()) prepare_ring();
   Ring& ring = lines_.ring();
-  if (!ring.find(bytes, lines_.unread(), wanted(), room_.space)) {
+  const bool packed = is_packed();
+  if (packed) lines_.refresh_acked();
+  if (!ring.find(bytes, lines_.unread(), wanted(), packed, room_.space)) {
     lines_.refresh_acked();
-    if (!ring.find(bytes, lines_.unread(), wanted(), room_.space)) return false;
+    if (!ring.find(bytes, lines_.unread(), wanted(), packed, room_.space)) return false;
   }
   room_.at = lines_.lanes().out().ring + room_.space.begin;
   room_.kind = LineKind::ring;

@@ -5,11 +5,12 @@
 
 namespace tutti::internal::shm {
 
-bool Ring::find(std::size_t bytes, const Unread& lines, std::size_t used, Space& room) {
+bool Ring::find(std::size_t bytes, const Unread& lines, std::size_t used, bool is_packed, Space& room) {
   for (; !spare_.empty(); spare_.pop()) {
     room = spare_.front();
     if (room.bytes() >= bytes) return true;
   }
+  if (is_packed) head_ = gap_end_ = 0;
   const auto length = static_cast<std::uint32_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
   const auto end = static_cast<std::uint32_t>(used);
   if (head_ + length > std::min(gap_end_, end) && !next_gap(length, lines, end)) return false;

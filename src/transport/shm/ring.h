@@ -23,8 +23,8 @@ class Ring {
   RingBytes bytes() const { return bytes_; }
 
   // Room for `bytes` in one piece: what has come back, wherever it lies; else the next free space in the order of the
-  // ring, within its first `used` bytes. `lines`: of this rank.
-  bool find(std::size_t bytes, const Unread& lines, std::size_t used, Space& room);
+  // ring, within its first `used` bytes; or the first, if it `is_packed`. `lines`: of this rank.
+  bool find(std::size_t bytes, const Unread& lines, std::size_t used, bool is_packed, Space& room);
   // Whether the room that find() has given is such, which this rank has read.
   bool has_spare() const { return !spare_.empty(); }
   // Line number `line`, the next one, announces the room that find() has given.
