@@ -74,6 +74,12 @@ TEST(Ring, WhereItIsPackedAFragmentGoesToTheFirstGap) {
   EXPECT_TRUE(writer.write(kRing, kFirstLine + 5));
 }
 
+TEST(Ring, ManyRanksThatShareProcessorsPackTheirs) {
+  for (const std::size_t ranks : {1u, 2u, 4u, 6u}) EXPECT_FALSE(ring_bytes_for(ranks, true).is_packed) << ranks;
+  for (const std::size_t ranks : {7u, 8u, 64u}) EXPECT_TRUE(ring_bytes_for(ranks, true).is_packed) << ranks;
+  EXPECT_FALSE(ring_bytes_for(64, false).is_packed);
+}
+
 TEST(Ring, WhatIsUsedOfItMayChange) {
   Writer writer;
   writer.used = kRing / 4;

@@ -32,10 +32,12 @@ struct ReuseOfSpace : testing::TestWithParam<shm::RingBytes> {
   std::size_t fragment = shm::fragment_bytes(GetParam().both_ways);
 };
 
-// Where ranks share processors; where each has its own; and where a ring grows while a rank only sends.
+// Where ranks share processors; where each has its own; where a ring grows while a rank only sends; and where many
+// ranks share processors.
 inline auto all_rings() {
   using shm::kMaxRingBytes, shm::kMinRingBytes, shm::RingBytes;
-  return testing::Values(kShortRing, RingBytes{kMaxRingBytes, kMaxRingBytes}, RingBytes{kMinRingBytes, kMaxRingBytes});
+  return testing::Values(kShortRing, RingBytes{kMaxRingBytes, kMaxRingBytes}, RingBytes{kMinRingBytes, kMaxRingBytes},
+                         RingBytes{kMinRingBytes, kMaxRingBytes / 4, true});
 }
 
 inline Bytes message(std::size_t bytes, unsigned number) {

@@ -62,10 +62,7 @@ class Fragments {
     const RingBytes ring = lines_.ring().bytes();
     return is_one_way() && can_grow_ ? ring.one_way : ring.both_ways;
   }
-  // Short rings are many, n (n-1) of a host. If all go around theirs, they outgrow the cache. So ranks that write to
-  // each other use as little of them as they can: 8 ranks on 2 cores, reduce_scatter of 1 MiB 905 us and 357,
-  // all_reduce of 2 MiB 1900 and 1640, all_to_all of 1 MiB 588 and 501; shorter calls are as they were.
-  bool is_packed() const { return !is_one_way() && lines_.ring().bytes().both_ways == kMinRingBytes; }
+  bool is_packed() const { return !is_one_way() && lines_.ring().bytes().is_packed; }
   bool has_ring() const { return claimed_ >= wanted(); }
   void prepare_ring();
   void claim_until(std::size_t bytes);
