@@ -25,6 +25,7 @@
 
 #include "collectives/catalogue.h"
 #include "selection/choose.h"
+#include "topology/processors.h"
 #include "transport/shm/lane.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/layout.h"
@@ -102,10 +103,12 @@ struct Shared {
     const auto* entry = tutti::internal::find_algorithm(
         tutti::Collective::all_reduce, world.choose(tutti::Collective::all_reduce, count, tutti::DType::float32));
     // Over verbs no rank reads another's memory: nothing is copied for it.
-    const bool once =
-        !symmetric && !of_verbs && tutti::internal::copies_once(tutti::Collective::all_reduce, bytes, ranks, ranks);
-    const auto schedules =
-        tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), {.copies_once = once});
+    const bool crowded = ranks > tutti::internal::topology::usable_processors();
+    const bool once = !symmetric && !of_verbs &&
+                      tutti::internal::copies_once(tutti::Collective::all_reduce, bytes, ranks, ranks, crowded);
+    const tutti::internal::Message message{.copies_once = once,
+                                           .copies_inputs = once && tutti::internal::copies_inputs(bytes, crowded)};
+    const auto schedules = tutti::internal::build_all(*entry, tutti::internal::Layout::of(ranks), message);
     for (int rank = 0; rank < ranks; ++rank) {
       const tutti::internal::Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
       const std::size_t slice = bytes / schedule.slices;

@@ -153,8 +153,9 @@ void CanonicalReduction::send_what_is_ready() {
     std::deque<Outgoing>& queue = outgoing_[distance];
     for (; !queue.empty() && queue.front().after <= combined_; queue.pop_front()) {
       const Region& from = queue.front().region;
-      builder_.send((rank_ + static_cast<int>(distance)) % layout_.ranks(),
-                    from.space == Space::input ? copies_.of(from) : from);
+      const int peer = (rank_ + static_cast<int>(distance)) % layout_.ranks();
+      const bool copies = from.space == Space::input && layout_.host[peer] == layout_.host[rank_];
+      builder_.send(peer, copies ? copies_.of(from) : from);
     }
   }
 }

@@ -95,8 +95,8 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
   const std::size_t part_bytes = cuts ? std::max(kPartBytes, (bytes + kMaxParts - 1) / kMaxParts) : 0;
   const std::size_t bytes_at_once = cuts ? std::min(bytes, part_bytes) : bytes;
   const bool unequal = spec.rows != nullptr;
-  const bool copies =
-      buffers != Buffers::packed && !unequal && copies_once(call.collective, bytes, layout_.ranks(), here);
+  const bool copies = buffers != Buffers::packed && !unequal &&
+                      copies_once(call.collective, bytes, layout_.ranks(), here, host_.crowded);
   const int chunks = chooser_.chunks(call.collective, call.algorithm, bytes_at_once, call.order, unequal);
   const Cut cut{
       .part_bytes = part_bytes,
@@ -104,7 +104,7 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
       .rows = spec.rows,
       .in_place = buffers == Buffers::in_place,
       .copies_once = copies,
-      .copies_inputs = copies && copies_inputs(bytes),
+      .copies_inputs = copies && copies_inputs(bytes, host_.crowded),
       .ahead = pieces_ahead(call.collective, {bytes_at_once, layout_.ranks(), layout_.hosts(), unequal}, chunks)};
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));
   log_.trace([&] {

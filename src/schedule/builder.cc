@@ -159,8 +159,6 @@ bool Builder::may_pass(const Step& receive, const Step& step) const {
   return false;
 }
 
-// A peer that finds a receive posted can write its message straight into place, so each is posted as early as it may
-// be. Receives that end up side by side keep their order.
 namespace {
 
 // Whether steps[at] is a send of what the reduce before it, or before others of its like, makes.
@@ -172,6 +170,9 @@ bool is_push(const std::vector<Step>& steps, std::size_t at) {
 
 }  // namespace
 
+// A peer that finds a receive posted can write its message straight into place, so each is posted as early as it may
+// be, but for what the executor does in one pass: a reduce and the sends of its result. Receives that end up side by
+// side keep their order.
 void Builder::post_early() {
   std::vector<Step>& steps = schedule_.steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -47,12 +47,14 @@ constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512
 constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10;
 
-// Results of all_reduce that are copied once, by ranks of the host up to so many: of messages above so many bytes, and
-// of slices from so many on. Where results are, the inputs of messages up to kInputsCopiedAtMost are copied too: they
-// have a fixed place then, and not one in each of n (n-1) rings. Own buffers on 2 cores of a Zen 4, us, neither and
-// both: 4 ranks 256 KiB 44 and 60, 1 MiB 182 and 163; 5 ranks 256 KiB 74 and 84, 512 KiB 149 and 140; 8 ranks 128 KiB
-// 89 and 79, 256 KiB 152 and 116, 512 KiB 316 and 211, 1 MiB 699 and 501; 16 ranks 64 KiB 287 and 190, 512 KiB 2010 and
-// 777. Between cores that share no cache 8 ranks gain up to 10 in 100; but 4 MiB 3480 and 4440.
+// Results of all_reduce that are copied once, by crowded ranks of the host up to so many: of messages above so many
+// bytes, and of slices from so many on. Of others by the first line, whatever their number. Where crowded ranks copy
+// results, they copy the inputs of messages up to kInputsCopiedAtMost, too: these have a fixed place then, and not one
+// in each of n (n-1) rings. Own buffers on 2 cores of a Zen 4, us, as it was and with both copied: 4 ranks 256 KiB 44
+// and 60, 1 MiB 182 and 163; 5 ranks 256 KiB 74 and 84, 512 KiB 149 and 140; 8 ranks 128 KiB 89 and 79, 256 KiB 152 and
+// 116, 512 KiB 316 and 211, 1 MiB 699 and 501; 16 ranks 128 KiB 437 and 241, 512 KiB 2010 and 777. (1 MiB of 4 and 8
+// ranks, and 512 KiB of 16, had results copied before.) Between cores that share no cache 8 ranks gain up to 10 in 100;
+// but 4 MiB 3480 and 4440.
 struct SumsCopied {
   std::ptrdiff_t here;
   std::size_t above, from;
@@ -181,17 +183,18 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
   return chunks_of(bytes, chunk_bytes);
 }
 
-bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here) {
+bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here, bool crowded) {
   const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / static_cast<std::size_t>(ranks);
   // With one reader the copy would only be made elsewhere.
   if (here <= 2 || sent > kCopiedOnceAtMost) return false;
   if (!traits_of(collective).combines())
     return bytes > (here <= kFew ? kCopiedOnceForFewAbove : kCopiedOnceAbove) && sent >= kCopiedOnceFrom;
-  const auto* const sums = std::ranges::find_if(kSumsCopiedOnce, [&](const SumsCopied& of) { return here <= of.here; });
+  const auto holds = [&](const SumsCopied& of) { return !crowded || here <= of.here; };
+  const auto* const sums = std::ranges::find_if(kSumsCopiedOnce, holds);
   return bytes > sums->above && sent >= sums->from;
 }
 
-bool copies_inputs(std::size_t bytes) { return bytes <= kInputsCopiedAtMost; }
+bool copies_inputs(std::size_t bytes, bool crowded) { return crowded && bytes <= kInputsCopiedAtMost; }
 
 int pieces_ahead(Collective collective, const WholeMessage& message, int chunks) {
   if (!exchanges_in_pace(collective, message)) return 0;
@@ -206,7 +209,7 @@ std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, cons
   const auto slice_bytes = [&] {
     if (exchanges_in_pace(collective, message)) return kExchangedSliceBytes;
     const bool all_copy_once = message.hosts == 1 && !message.unequal_rows &&
-                               copies_once(collective, message.bytes, message.ranks, message.ranks);
+                               copies_once(collective, message.bytes, message.ranks, message.ranks, false);
     return all_copy_once ? kCopiedSliceBytes : kFragmentBytes;
   };
   return static_cast<std::size_t>(message.ranks) * slice_bytes();

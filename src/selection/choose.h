@@ -78,10 +78,11 @@ class Chooser {
 
 // Whether a rank copies what it sends to several others once, to where those of its host can read it
 // (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
-bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here);
+// crowded: they share processors, which counts for all_reduce alone.
+bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here, bool crowded);
 
 // Where results are copied once, whether inputs are copied, too (Message::copies_inputs).
-bool copies_inputs(std::size_t bytes);
+bool copies_inputs(std::size_t bytes, bool crowded);
 
 // A call's message, as all ranks know it.
 struct WholeMessage {

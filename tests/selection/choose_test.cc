@@ -163,29 +163,6 @@ TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {
   EXPECT_EQ(chosen(5, (256 << 10) + 1), Algorithm::one_shot);
 }
 
-TEST(Choose, WithFewReadersOnlyLongerMessagesAreCopiedOnce) {
-  constexpr std::size_t kMiddle = 512 << 10;
-  for (const std::ptrdiff_t here : {3, 4}) {
-    EXPECT_FALSE(copies_once(Collective::all_gather, kMiddle, static_cast<int>(here), here));
-    EXPECT_TRUE(copies_once(Collective::all_gather, kMiddle + 1024, static_cast<int>(here), here));
-    EXPECT_TRUE(copies_once(kAllReduce, kMiddle, static_cast<int>(here), here)) << "results, which are sums";
-  }
-  EXPECT_FALSE(copies_once(kAllReduce, kMiddle - 1024, 4, 4));
-  EXPECT_TRUE(copies_once(kAllReduce, kMiddle - 1024, 6, 6));
-  EXPECT_FALSE(copies_once(kAllReduce, kMiddle / 2, 6, 6));
-  EXPECT_TRUE(copies_once(kAllReduce, 128 << 10, 8, 8));
-  EXPECT_FALSE(copies_once(kAllReduce, 64 << 10, 16, 16));
-  EXPECT_TRUE(copies_once(kAllReduce, 128 << 10, 32, 32));
-  EXPECT_FALSE(copies_once(kAllReduce, 128 << 10, 64, 64)) << "slices of 2 KiB";
-  EXPECT_FALSE(copies_once(kAllReduce, 128 << 10, 16, 4)) << "what counts are the ranks of the host";
-  EXPECT_FALSE(copies_once(kAllReduce, 64 << 20, 8, 8));
-  EXPECT_TRUE(copies_inputs(2 << 20));
-  EXPECT_FALSE(copies_inputs((2 << 20) + 1)) << "a rank would need as much memory";
-  EXPECT_TRUE(copies_once(Collective::all_gather, kMiddle, 8, 8));
-  EXPECT_FALSE(copies_once(Collective::all_gather, kMiddle / 2, 8, 8));
-  EXPECT_FALSE(copies_once(Collective::all_gather, 2 * kMiddle, 2, 2)) << "there is one reader";
-}
-
 TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {
   const Rule rule{.hosts = HostCount::shared};
   EXPECT_FALSE(rule.is_for(4, 1));

@@ -35,10 +35,10 @@ bool Fragments::find_room(std::size_t bytes) {
   if (!has_ring()) prepare_ring();
   Ring& ring = lines_.ring();
   const bool packed = is_packed();
-  if (packed) lines_.refresh_acked();
-  if (!ring.find(bytes, lines_.unread(), wanted(), packed, room_.space)) {
+  const auto find = [&] { return ring.find(bytes, lines_.unread(), wanted(), packed, room_.space); };
+  if (packed || !find()) {
     lines_.refresh_acked();
-    if (!ring.find(bytes, lines_.unread(), wanted(), packed, room_.space)) return false;
+    if (!find()) return false;
   }
   room_.at = lines_.lanes().out().ring + room_.space.begin;
   room_.kind = LineKind::ring;

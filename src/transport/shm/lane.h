@@ -70,8 +70,9 @@ struct RingBytes {
 // there are ranks are in use at a time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with
 // rings of 256 KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured
 // where more than two ranks have a core each.) Where even the shortest rings do not fit the shared cache, they are
-// packed. (8 ranks on these 2 cores, reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900 and 1640,
-// all_to_all of 1 MiB 588 and 501. But with 4 ranks, whose rings fit, all_reduce of 128 KiB 33 and 43.)
+// packed. (8 ranks on these 2 cores, which shared no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB
+// 1900 and 1640, all_to_all of 1 MiB 588 and 501. But 4 ranks on cores that share one, whose rings fit: all_reduce of
+// 128 KiB 33 and 43.)
 inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
   const auto ring = [](std::size_t all, std::size_t rings) {

@@ -32,13 +32,12 @@ constexpr std::size_t kStringBytes = 16 << 10;
 
 // Pieces of all processes together fit a second-level cache. Processes that take turns on their processors have long
 // ones: each piece that is awaited is a turn. Then two of each are quicker than one only while they all stay in the
-// caches. 8 ranks on 2 cores, us: all_reduce of 128 KiB in short pieces 75, in long ones 70, two of each 51; 512 KiB
-// 300, 180 and 197; all_gather of 1 MiB by 4 ranks 113, 105 and 82; of 2 MiB 237, 167 and 187.
-constexpr std::size_t kPiecesBytes = 256 << 10, kStagedBytes = 33 << 16;
-std::size_t floats_of_piece(int ranks, bool are_crowded) {
-  const std::size_t bytes = are_crowded
-                                ? kPiecesBytes + (4 << 10)
-                                : std::max<std::size_t>(4 << 10, kPiecesBytes / static_cast<std::size_t>(ranks));
+// caches. 8 ranks on 2 cores, us: all_reduce of 128 KiB in short pieces 75, in long ones 70, two of each 53; 512 KiB
+// 299, 180 and 197; all_gather of 1 MiB by 4 ranks 113, 101 and 79; of 2 MiB 238, 167 and 187.
+constexpr std::size_t kPiecesBytes = 256 << 10, kStagedBytes = (2 << 20) + (64 << 10), kMappedBytes = 256 << 20;
+std::size_t floats_of_piece(std::size_t ranks, bool are_crowded) {
+  const std::size_t most = std::min<std::size_t>(kPiecesBytes + (4 << 10), kMappedBytes / (2 * ranks * (ranks + 1)));
+  const std::size_t bytes = are_crowded ? most : std::max<std::size_t>(4 << 10, kPiecesBytes / ranks);
   return bytes / (kGrain * sizeof(float)) * kGrain;
 }
 
@@ -62,7 +61,7 @@ class OwnLoops final : public LimitLoops {
         ranks_(static_cast<std::size_t>(ranks)),
         floats_(max_bytes / sizeof(float) + kGrain * ranks_ + 1),
         are_crowded_(ranks > topology::usable_processors()),
-        piece_(floats_of_piece(ranks, are_crowded_)),
+        piece_(floats_of_piece(ranks_, are_crowded_)),
         long_pieces_(are_crowded_ ? 2 : kLongPieces),
         stage_bytes_(long_pieces_ * (ranks_ + 1) * piece_ * sizeof(float)),
         mapped_(ranks_ * (stage_bytes_ + sizeof(Progress))) {
@@ -171,10 +170,15 @@ class OwnLoops final : public LimitLoops {
     const std::size_t longest = (floats / (is_one_round(bytes) ? 1 : rows) / kGrain + 2) * kGrain;
     length_ = std::min(piece_, longest);
     slots_ = std::min(long_pieces_ * piece_ / length_, kMostSlots);
-    const std::size_t given = holds_.traits.combines() ? ranks_ : static_cast<std::size_t>(holds_.input(0).count);
     // One is given while the one before is taken.
-    const std::size_t fit = kStagedBytes / (ranks_ * given * length_ * sizeof(float)), least = longest > piece_ ? 2 : 1;
+    const std::size_t fit = kStagedBytes / (staged(bytes) * length_ * sizeof(float)), least = longest > piece_ ? 2 : 1;
     if (are_crowded_) slots_ = std::clamp(fit, least, slots_);
+  }
+  // Pieces of a slot, of all processes.
+  std::size_t staged(std::size_t bytes) const {
+    if (holds_.traits.combines()) return is_one_round(bytes) ? ranks_ : ranks_ * ranks_;
+    const std::size_t rows = static_cast<std::size_t>(holds_.input(0).count);
+    return holds_.traits.input == Held::at_root ? rows : ranks_ * rows;
   }
 
   void one_call(std::size_t bytes) {
@@ -260,6 +264,7 @@ class OwnLoops final : public LimitLoops {
   void move(std::size_t row_floats) {
     const int me = static_cast<int>(me_);
     const std::uint64_t count = (row_floats + length_ - 1) / length_, first = pieces_;
+    const int first_row = holds_.rows() / processes() * (me + 1);  // of the next process, so that all begin elsewhere
     const bool copies_own = holds_.traits.collective != Collective::broadcast;  // its root has the message already
     for (std::uint64_t i = 0; i < count + 1; ++i) {
       for (int row = 0; i < count && row < holds_.rows(); ++row) {
@@ -275,8 +280,8 @@ class OwnLoops final : public LimitLoops {
         put(given(me_, first + i, place), from, length);
       }
       if (i < count) reach(&Progress::given, first + i + 1);
-      for (int next = 1; i >= 1 && next <= holds_.rows(); ++next) {
-        const int row = (me + next) % holds_.rows();
+      for (int next = 0; i >= 1 && next < holds_.rows(); ++next) {
+        const int row = (first_row + next) % holds_.rows();
         const int origin = holds_.origin(row);
         if (origin == me || !holds_.gets(me, row)) continue;
         const std::size_t at = (i - 1) * length_, length = std::min(length_, row_floats - at);
