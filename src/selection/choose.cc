@@ -47,14 +47,14 @@ constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512
 constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10;
 
-// Results of all_reduce that are copied once, by crowded ranks of the host up to so many: of messages above so many
-// bytes, and of slices from so many on. Of others by the first line, whatever their number. Where crowded ranks copy
-// results, they copy the inputs of messages up to kInputsCopiedAtMost, too: these have a fixed place then, and not one
-// in each of n (n-1) rings. Own buffers on 2 cores of a Zen 4, us, as it was and with both copied: 4 ranks 256 KiB 44
-// and 60, 1 MiB 182 and 163; 5 ranks 256 KiB 74 and 84, 512 KiB 149 and 140; 8 ranks 128 KiB 89 and 79, 256 KiB 152 and
-// 116, 512 KiB 316 and 211, 1 MiB 699 and 501; 16 ranks 128 KiB 437 and 241, 512 KiB 2010 and 777. (1 MiB of 4 and 8
-// ranks, and 512 KiB of 16, had results copied before.) Between cores that share no cache 8 ranks gain up to 10 in 100;
-// but 4 MiB 3480 and 4440.
+// All_reduces whose results are copied once: by up to so many crowded ranks of the host, messages above so many bytes
+// whose slices have so many at least. Ranks that are not crowded go by the first line, whatever their number. Crowded
+// ranks that copy results also copy the inputs of messages up to kInputsCopiedAtMost. These have a fixed place then,
+// and not one in each of n (n-1) rings. Own buffers on 2 cores of a Zen 4, us, as it was and with both copied: 4 ranks
+// 256 KiB 44 and 60, 1 MiB 182 and 163; 5 ranks 256 KiB 74 and 84, 512 KiB 149 and 140; 8 ranks 128 KiB 89 and 79, 256
+// KiB 152 and 116, 512 KiB 316 and 211, 1 MiB 699 and 501; 16 ranks 128 KiB 437 and 241, 512 KiB 2010 and 777. (1 MiB
+// of 4 and 8 ranks, and 512 KiB of 16, had results copied before.) Between cores that share no cache 8 ranks gain up
+// to 10 in 100; but 4 MiB 3480 and 4440.
 struct SumsCopied {
   std::ptrdiff_t here;
   std::size_t above, from;

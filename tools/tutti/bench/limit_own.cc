@@ -37,7 +37,7 @@ constexpr std::size_t kStringBytes = 16 << 10;
 constexpr std::size_t kPiecesBytes = 256 << 10, kStagedBytes = (2 << 20) + (64 << 10), kMappedBytes = 256 << 20;
 std::size_t floats_of_piece(std::size_t ranks, bool are_crowded) {
   const std::size_t most = std::min<std::size_t>(kPiecesBytes + (4 << 10), kMappedBytes / (2 * ranks * (ranks + 1)));
-  const std::size_t bytes = are_crowded ? most : std::max<std::size_t>(4 << 10, kPiecesBytes / ranks);
+  const std::size_t bytes = std::max<std::size_t>(4 << 10, are_crowded ? most : kPiecesBytes / ranks);
   return bytes / (kGrain * sizeof(float)) * kGrain;
 }
 
