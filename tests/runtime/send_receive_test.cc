@@ -157,10 +157,10 @@ TEST_P(SendReceive, NeitherWaitsForCollectivesNorTheyForIt) {
         Work receive;
         if (me == 0) receive = world.start_receive(&late, 1, DType::int32, 2);  // what is sent last of all
         for (int i = 0; i < 20; ++i) {
+          EXPECT_EQ(late, -1);  // before this rank's part: rank 2 sends only behind the last of these calls
           world.all_reduce(&one, &sum, 1, DType::int32, Op::sum);
           ASSERT_EQ(sum, 3);
         }
-        EXPECT_EQ(late, -1);
         Work collective = world.start_all_reduce(&one, &sum, 1, DType::int32, Op::sum);  // rank 1 comes to it last
         if (me == 0) world.send(&value, 1, DType::int32, 1);
         if (me == 1) {
