@@ -47,6 +47,7 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
 // One round: what is sent does not depend on what comes. A short message each way at most.
 bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
   if (!plan.has_bytes() || plan.parts != 1 || plan.peers.empty()) return false;
+  if (plan.leaves_copies) return false;                                            // they are lent
   if (plan.call.op == Op::custom || plan.call.op == Op::premul_sum) return false;  // which take more than the plan
   for (std::size_t i = 0; i < plan.peers.size(); ++i)
     if (plan.sends[i] > 1 || plan.arrivals[i] > 1) return false;
@@ -76,7 +77,7 @@ bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
 }
 
 bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
-  spaces_ = Spaces(input, output, workspace_->scratch);
+  spaces_ = Spaces(input, output, workspace_->scratch.begin(*plan_));
   for (const SendStep* const send : out_)
     if (!channel(send->peer).prepare_at_once(spaces_.at(send->from), send->bytes, send->copier)) return false;
   for (const ReduceStep* const copy : copies_) combine(*copy);

@@ -10,13 +10,12 @@ constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
 
 }  // namespace
 
-void Workspace::fit(const Plan& plan) {
-  if (sources.size() < plan.most_sources) sources.resize(plan.most_sources);
-  if (targets.size() < plan.most_pushes + 1) targets.resize(plan.most_pushes + 1);
-  if (pushed.size() < plan.most_pushes) pushed.resize(plan.most_pushes);
-}
-
 bool Operation::advance() {
+  if (awaits_readers_ && !workspace_->scratch.is_read(links_, waiting_for_)) {
+    help();
+    return false;
+  }
+  awaits_readers_ = false;
   while (next_ < plan_->steps.size()) {
     if (!run(plan_->steps[next_])) {
       help();
@@ -157,6 +156,7 @@ void Operation::combine(const ReduceStep& step, std::size_t count) {
 
 Operation::Awaited Operation::waiting_for() const {
   if (plan_ == nullptr) return {waiting_for_, false};  // it has not begun, and waits for nobody
+  if (awaits_readers_) return {waiting_for_, true};
   if (next_ >= plan_->steps.size())
     return {waiting_for_, returned_ < plan_->peers.size() && plan_->receives[returned_] == 0};
   const auto* const wait = std::get_if<WaitStep>(&plan_->steps[next_]);
@@ -168,8 +168,10 @@ bool Operation::is_returned() {
   for (; returned_ < plan_->peers.size(); ++returned_) {
     PeerLink& link = links_[plan_->peers[returned_]];
     waiting_for_ = plan_->peers[returned_];
-    const std::uint32_t sends = plan_->sends[returned_], receives = plan_->receives[returned_];
-    if (sends > 0 && link.channel->sent() < link.sent + sends) return false;
+    const std::uint32_t lends = plan_->lends[returned_], sends = plan_->sends[returned_],
+                        receives = plan_->receives[returned_];
+    if (lends > 0 && link.channel->sent() < link.sent + lends) return false;
+    if (lends < sends && link.channel->published() < link.sent + sends) return false;
     if (receives > 0 && link.channel->received() < link.received + receives) return false;
   }
   for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
@@ -179,6 +181,7 @@ bool Operation::is_returned() {
     link.taken += plan_->arrivals[i];
     link.channel->flush();
   }
+  if (plan_->leaves_copies) workspace_->scratch.leave(links_);
   return true;
 }
 

@@ -7,29 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "executor/peer_link.h"
 #include "executor/plan.h"
 #include "executor/spaces.h"
+#include "executor/workspace.h"
 #include "transport/transport.h"
 #include "tutti/error.h"
 
 namespace tutti::internal {
-
-// A communicator's end of the path to one peer, with what has been exchanged over it by completed operations.
-struct PeerLink {
-  std::unique_ptr<Channel> channel;
-  std::uint64_t sent = 0;      // messages
-  std::uint64_t received = 0;  // posted receives
-  std::uint64_t taken = 0;     // messages that arrived: received or viewed
-};
-
-// Memory that operations of one communicator use in turn.
-struct Workspace {
-  std::vector<ReduceSource> sources;
-  std::vector<ReduceTarget> targets;
-  std::vector<std::byte*> pushed;  // by send behind the reduce: where it was written to at the peer, or nullptr
-  std::byte* scratch = nullptr;
-  void fit(const Plan& plan);  // all but scratch
-};
 
 // A resumable state machine over a plan's steps. Not thread-safe: the engine's lock is held around advance().
 class Operation {
@@ -45,7 +30,8 @@ class Operation {
     workspace_ = &workspace;
     next_ = returned_ = 0;
     is_sent_ = is_sent;
-    spaces_ = Spaces(input, output, workspace.scratch);
+    awaits_readers_ = plan.leaves_copies;
+    spaces_ = Spaces(input, output, workspace.scratch.begin(plan));
   }
 
   // Does what it can without blocking; true once complete. Throws what channels throw. Must not be called again after
@@ -86,12 +72,13 @@ class Operation {
   Workspace* workspace_ = nullptr;
   Spaces spaces_;
   bool is_sent_ = false;
-  std::size_t next_ = 0;        // step
-  std::size_t done_ = 0;        // elements of it
-  bool finishes_ = false;       // the reduce under way does its finisher's work too
-  bool is_far_ = false;         // what it makes is read there by a rank whose core is far
-  std::size_t first_push_ = 0;  // the step behind the last reduce
-  std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
+  bool awaits_readers_ = false;  // of what an earlier call has left in scratch
+  std::size_t next_ = 0;         // step
+  std::size_t done_ = 0;         // elements of it
+  bool finishes_ = false;        // the reduce under way does its finisher's work too
+  bool is_far_ = false;          // what it makes is read there by a rank whose core is far
+  std::size_t first_push_ = 0;   // the step behind the last reduce
+  std::size_t returned_ = 0;     // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;
   std::uint64_t moves_ = 0;
 };

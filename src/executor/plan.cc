@@ -150,14 +150,18 @@ void make_reductions(Plan& plan, std::uint32_t leaves, const CustomOperator* cus
 }
 
 struct Traffic {
-  std::uint32_t sends = 0, receives = 0, arrivals = 0;
+  std::uint32_t sends = 0, lends = 0, receives = 0, arrivals = 0;
 };
 
 // Counts the traffic with each peer.
-void count_messages(Plan& plan) {
+void count_messages(Plan& plan, bool leaves_copies) {
   std::map<int, Traffic> by_peer;
   for (const PlanStep& step : plan.steps) {
-    if (const auto* const send = std::get_if<SendStep>(&step)) ++by_peer[send->peer].sends;
+    if (const auto* const send = std::get_if<SendStep>(&step)) {
+      Traffic& traffic = by_peer[send->peer];
+      ++traffic.sends;
+      if (!leaves_copies || send->from.space != Space::scratch) traffic.lends = traffic.sends;
+    }
     if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
       ++by_peer[receive->peer].receives;
       ++by_peer[receive->peer].arrivals;
@@ -169,6 +173,7 @@ void count_messages(Plan& plan) {
   for (const auto& [peer, traffic] : by_peer) {
     plan.peers.push_back(peer);
     plan.sends.push_back(traffic.sends);
+    plan.lends.push_back(traffic.lends);
     plan.receives.push_back(traffic.receives);
     plan.arrivals.push_back(traffic.arrivals);
   }
@@ -325,7 +330,8 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
     plan->steps.push_back(places.step(step));
   }
   for (const Source& source : schedule.sources) plan->sources.push_back(places.source(source));
-  count_messages(*plan);
+  count_messages(*plan, message.copies_once && cut.leaves_copies);
+  plan->leaves_copies = plan->lends != plan->sends;
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
   mark_copiers(plan->steps, plan->arrivals, call, host.crowded);
@@ -357,7 +363,7 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
   auto plan = part(count);
   if (entry.copied_once != Copied::nothing && cut.copies_once && plan->scratch_bytes > 0) {
     Cut uncopied = cut;
-    uncopied.copies_once = uncopied.copies_inputs = false;
+    uncopied.copies_once = uncopied.copies_inputs = uncopied.leaves_copies = false;
     plan->copied = entry.copied_once;
     plan->uncopied = make_plan(call, entry, rank, layout, chunks, host, uncopied, custom);
   }

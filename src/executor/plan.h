@@ -49,6 +49,10 @@ struct Plan {
   // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or
   // viewed).
   std::vector<std::uint32_t> sends, receives, arrivals;
+  // Likewise, of the sends: those up to the last one that the call has to get back. All, unless it leaves_copies: then
+  // it ends before peers have read what lies in scratch.
+  std::vector<std::uint32_t> lends;
+  bool leaves_copies = false;
   std::size_t scratch_bytes = 0;
   // What the caller's buffers must be: bytes, and output - input when in place.
   std::size_t input_bytes = 0, output_bytes = 0;
@@ -98,9 +102,10 @@ struct Cut {
   // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
   const CallRows* rows = nullptr;
   bool in_place = false;  // of rows that are exchanged: the output is the memory of the input
-  // As of Message, where the memory is not such that others can read it; copies_inputs: only with copies_once.
+  // As of Message, where the memory is not such that others can read it; the other two only with copies_once.
   bool copies_once = false, copies_inputs = false;
-  int ahead = 0;  // as of Message
+  bool leaves_copies = false;  // the call need not wait until they have been read
+  int ahead = 0;               // as of Message
 };
 
 // chunks: of a slice, where the algorithm pipelines. custom: of a call of Op::custom; must outlive the plan. Throws

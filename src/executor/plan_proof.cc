@@ -46,7 +46,7 @@ class PlanCheck {
 
  private:
   struct Traffic {
-    std::uint32_t sends = 0, receives = 0, arrivals = 0;
+    std::uint32_t sends = 0, lends = 0, receives = 0, arrivals = 0;
     friend bool operator==(const Traffic&, const Traffic&) = default;
   };
 
@@ -58,7 +58,9 @@ class PlanCheck {
     require(of.kind == StepKind::send && step.peer == of.peer, "the plan has another step here");
     require(!step.fused || at_ < fused_until_, "no reduce right before it may have done it");
     see_message(of, step.from, step.bytes);
-    ++traffic_[step.peer].sends;
+    Traffic& traffic = traffic_[step.peer];
+    ++traffic.sends;
+    if (!plan_.leaves_copies || step.from.space != Space::scratch) traffic.lends = traffic.sends;
   }
 
   void check(const ReceiveStep& step, const Step& of) {
@@ -133,7 +135,7 @@ class PlanCheck {
   void check_traffic() const {
     std::map<int, Traffic> counted;
     for (std::size_t i = 0; i < plan_.peers.size(); ++i)
-      counted[plan_.peers[i]] = {plan_.sends.at(i), plan_.receives.at(i), plan_.arrivals.at(i)};
+      counted[plan_.peers[i]] = {plan_.sends.at(i), plan_.lends.at(i), plan_.receives.at(i), plan_.arrivals.at(i)};
     if (counted != traffic_ || counted.size() != plan_.peers.size())
       throw Refutation{fmt::format("rank {}'s plan counts its messages wrongly", schedule_.rank)};
   }

@@ -14,7 +14,8 @@ namespace tutti::internal {
 // Proves of every part of the call, as Operation runs it:
 //   - each step is the schedule's, in bytes: all ranks agree which bytes of the message a chunk has, no two chunks
 //     share any, together they are the message, and all lie in the buffers that the plan asks the caller for;
-//   - messages are counted, and the workspace is measured, as the steps want it;
+//   - messages are counted, those among them that a call waits for, and the workspace is measured, as the steps want
+//     it;
 //   - each prepared reduction gives what reduce() gives, of some numbers that show the order of combination;
 //   - the schedules do what is asked (verify()), whichever of the stores and jumps that the plan has fused are taken.
 // Shares no code with what makes plans.

@@ -100,6 +100,7 @@ Group::~Group() {
   job_->remove(*this);
   job_->control().unpublish(id_);
   job_->recorder().remove(id_);
+  leave_copies();
   links_.clear();
 }
 

@@ -220,6 +220,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   bool run_current();
   void give_up();
   void keep_staging();
+  void leave_copies() noexcept;
   void finish(Request& request);
   bool finish(Request& request, Engine::Lock& lock,
               BackoffPolicy::Clock::time_point until = BackoffPolicy::Clock::time_point::max(),
@@ -251,7 +252,6 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   std::map<std::uint64_t, std::uint32_t> subgroups_;  // by key
   std::vector<PeerLink> links_;
   Workspace workspace_;
-  std::shared_ptr<SymmetricMemory> scratch_;
   DeviceRendezvous* const rendezvous_;  // nullptr: there is no device, or there are too many ranks
   std::unique_ptr<Staging> staging_;    // once a call has been staged
   DeviceHealth device_health_;

@@ -29,11 +29,7 @@ void Group::make_ready(const Request& request) {
                      request.fused == nullptr ? 0 : request.fused->digest());
   for (const Plan* const part : std::initializer_list<const Plan*>{&plan, plan.last.get()}) {
     if (part == nullptr) continue;
-    workspace_.fit(*part);
-    if (part->scratch_bytes == 0 || (scratch_ != nullptr && scratch_->bytes() >= part->scratch_bytes)) continue;
-    scratch_.reset();
-    scratch_ = job_->transports().allocate(part->scratch_bytes);
-    workspace_.scratch = scratch_->data();
+    workspace_.fit(*part, [this](std::size_t bytes) { return job_->transports().allocate(bytes); });
   }
   for (const int peer : plan.peers)
     if (links_[peer].channel == nullptr) links_[peer].channel = job_->open(id_, members_.job_rank_of(peer));
@@ -237,6 +233,11 @@ void Group::give_up() {
     finish(*request);
   }
   queue_.clear();
+}
+
+// Peers may still read what calls have left.
+void Group::leave_copies() noexcept try { workspace_.scratch.hand_to(links_); } catch (const std::bad_alloc&) {
+  job_->transports().keep_memory();
 }
 
 // Not freed: a device may still come to its work there.

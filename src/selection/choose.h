@@ -84,6 +84,9 @@ bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdi
 // Where results are copied once, whether inputs are copied, too (Message::copies_inputs).
 bool copies_inputs(std::size_t bytes, bool crowded);
 
+// Likewise, whether a call ends before the copies have been read (Cut::leaves_copies).
+bool leaves_copies(Collective collective, std::size_t bytes, bool crowded);
+
 // A call's message, as all ranks know it.
 struct WholeMessage {
   std::size_t bytes = 0;

@@ -1,6 +1,8 @@
 #include "transport/faulty.h"
 
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace tutti::internal {
 namespace {
@@ -16,6 +18,13 @@ class FaultyChannel final : public Channel {
     ++messages_;
   }
   std::uint64_t sent() override { return shown_later(sent_, open().sent()); }
+  std::uint64_t published() override { return shown_later(published_, open().published()); }
+  void keep(std::shared_ptr<void> memory) override {
+    if (inner_)
+      inner_->keep(std::move(memory));
+    else
+      kept_.push_back(std::move(memory));
+  }
 
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier,
                      bool past_cache) override {
@@ -89,7 +98,8 @@ class FaultyChannel final : public Channel {
   std::uint64_t messages_ = 0;            // sent through this end
   std::uint64_t views_ = 0;               // released in full
   std::optional<std::size_t> view_left_;  // bytes not yet released, while there is a view
-  Count sent_, received_, viewed_;
+  Count sent_, published_, received_, viewed_;
+  std::vector<std::shared_ptr<void>> kept_;  // the peer may still read there
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ struct AtOnceSends : testing::TestWithParam<Collective> {
       channels[peer] = channel.get();
       links[peer].channel = std::move(channel);
     }
-    workspace.fit(*plan);
+    workspace.fit(*plan, [](std::size_t bytes) { return std::make_shared<SymmetricMemory>(nullptr, bytes); });
   }
   bool sends() {
     at_once = AtOnce(*plan, links, workspace);

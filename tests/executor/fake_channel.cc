@@ -23,6 +23,11 @@ std::uint64_t Wire::sent() {
   return known_sent_ = static_cast<std::uint64_t>(back - messages_.begin());
 }
 
+std::uint64_t Wire::published() {
+  if (!dice_.one_in(3)) known_published_ = messages_.size();
+  return known_published_;
+}
+
 std::byte* Wire::reserve(const Tag& tag, std::size_t bytes) {
   if (reserved_) throw RunError{"two reservations at once"};
   if (dice_.one_in(2)) return nullptr;

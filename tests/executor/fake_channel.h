@@ -20,6 +20,7 @@ class Wire {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes);
   std::uint64_t sent();
+  std::uint64_t published();
   std::byte* reserve(const Tag& tag, std::size_t bytes);
   void commit(const Tag& tag);
 
@@ -57,8 +58,8 @@ class Wire {
   std::map<std::uint64_t, Claim> claims_;
   std::vector<std::uint64_t> posted_;
   std::optional<std::uint64_t> viewing_;
-  std::size_t shown_ = 0, released_ = 0;               // bytes of the message that is viewed
-  std::uint64_t known_sent_ = 0, known_received_ = 0;  // what has been reported: it may be old
+  std::size_t shown_ = 0, released_ = 0;                                     // bytes of the message that is viewed
+  std::uint64_t known_sent_ = 0, known_received_ = 0, known_published_ = 0;  // what has been reported: it may be old
   std::optional<Message> reserved_;
   bool reserved_in_place_ = false;
 };
@@ -69,6 +70,7 @@ class FakeChannel final : public Channel {
 
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier) override { out_.send(tag, data, bytes); }
   std::uint64_t sent() override { return out_.sent(); }
+  std::uint64_t published() override { return out_.published(); }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte*, Copier, bool) override {
     return out_.reserve(tag, bytes);
   }

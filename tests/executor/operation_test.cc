@@ -38,9 +38,10 @@ void broadcast(bool copies_once, std::array<PeerLink, 4>& links, std::vector<std
                 {.copies_once = copies_once});
   for (std::size_t peer = 1; peer < links.size(); ++peer) links[peer].channel = std::make_unique<Reader>();
   Workspace workspace;
-  workspace.fit(*plan);
   scratch.resize(plan->scratch_bytes);
-  workspace.scratch = scratch.data();
+  workspace.fit(*plan, [&](std::size_t bytes) {
+    return std::make_shared<SymmetricMemory>(std::shared_ptr<std::byte>(scratch.data(), [](std::byte*) {}), bytes);
+  });
   Operation operation;
   std::vector<float> output(values.size());
   operation.start(*plan, Tag{}, links, workspace, reinterpret_cast<const std::byte*>(values.data()),
@@ -69,6 +70,52 @@ TEST(Operation, ThatSendsTheUsersMemoryDoesNotAsk) {
   broadcast(false, links, scratch, std::vector<float>(100'000, 3));
   for (std::size_t peer = 1; peer < links.size(); ++peer)
     EXPECT_EQ(dynamic_cast<const Reader&>(*links[peer].channel).asked_bytes, 0u);
+}
+
+// Has read as many messages as the test says, and each can be read at once.
+struct SlowReader final : IdleChannel {
+  std::uint64_t read = 0;
+  std::vector<const std::byte*> lent;
+  void send(const Tag&, const std::byte* data, std::size_t, Copier) override { lent.push_back(data); }
+  std::uint64_t sent() override { return read; }
+  std::uint64_t published() override { return lent.size(); }
+};
+
+TEST(Operation, ThatLeavesCopiesWaitsForTheReadersOfTheCallBeforeTheLastOne) {
+  const std::unique_ptr<Plan> plan =
+      make_plan(Call{.collective = Collective::broadcast, .dtype = DType::float32, .op = Op::sum, .count = 100'000},
+                *find_algorithm(Collective::broadcast, Algorithm::one_shot), 0, Layout::of(3), 1, {},
+                {.copies_once = true, .leaves_copies = true});
+  std::array<PeerLink, 3> links;
+  std::array<SlowReader*, 3> readers{};
+  for (std::size_t peer = 1; peer < links.size(); ++peer) {
+    auto channel = std::make_unique<SlowReader>();
+    readers[peer] = channel.get();
+    links[peer].channel = std::move(channel);
+  }
+  Workspace workspace;
+  workspace.fit(*plan, [](std::size_t bytes) { return std::make_shared<SymmetricMemory>(nullptr, bytes); });
+  std::vector<float> values(100'000, 3);
+  Operation operation;
+  const auto start = [&] {
+    auto* const data = reinterpret_cast<std::byte*>(values.data());
+    operation.start(*plan, Tag{}, links, workspace, data, data);
+  };
+  for (int call = 0; call < 2; ++call) {
+    start();
+    EXPECT_TRUE(operation.advance()) << "nobody has read anything";
+  }
+  start();
+  readers[1]->read = 1;
+  EXPECT_FALSE(operation.advance());
+  EXPECT_EQ(operation.waiting_for().rank, 2);
+  EXPECT_TRUE(operation.waiting_for().takes);
+  EXPECT_EQ(readers[1]->lent.size(), 2u);
+  readers[2]->read = 1;
+  EXPECT_TRUE(operation.advance());
+  EXPECT_EQ(readers[1]->lent.size(), 3u);
+  EXPECT_EQ(readers[1]->lent[2], readers[1]->lent[0]);
+  EXPECT_NE(readers[1]->lent[1], readers[1]->lent[0]);
 }
 
 }  // namespace

@@ -43,7 +43,10 @@ PlannedCall some_call(const AlgorithmEntry& entry, int ranks, int chunks, std::u
           layout,
           call,
           chunks,
-          {.in_place = number % 2 == 0, .copies_once = number % 4 < 2, .copies_inputs = number % 8 < 2}};
+          {.in_place = number % 2 == 0,
+           .copies_once = number % 4 < 2,
+           .copies_inputs = number % 8 < 2,
+           .leaves_copies = number % 3 > 0}};
 }
 
 template <class Test>

@@ -185,6 +185,12 @@ std::string PlanMutator::swap_reductions(Plan& plan) {
 
 std::string PlanMutator::miscount(Plan& plan) {
   if (plan.peers.empty()) return {};
+  if (below(3) == 0) {
+    std::uint32_t& lends = plan.lends[below(plan.lends.size())];
+    if (lends == 0) return {};
+    --lends;
+    return "end before a message is back";
+  }
   std::vector<std::uint32_t>& of = below(2) == 0 ? plan.sends : plan.receives;
   ++of[below(of.size())];
   return "wait for a message too many";

@@ -42,15 +42,26 @@ class RankMemory {
 
   std::span<std::byte> input() { return {&bytes_[input_], plan_.input_bytes}; }
   std::span<std::byte> output() { return {&bytes_[output_], plan_.output_bytes}; }
-  std::byte* scratch() { return &bytes_[scratch_]; }
+  std::shared_ptr<SymmetricMemory> scratch() {
+    return std::make_shared<SymmetricMemory>(std::shared_ptr<std::byte>(&bytes_[scratch_], [](std::byte*) {}),
+                                             plan_.scratch_bytes);
+  }
 
   void remember() { before_ = bytes_; }
-  // Nothing but scratch and the output has changed.
-  bool is_intact() const {
+  // The call is over: the caller has its buffers back, and uses them. What the output was.
+  std::vector<std::byte> give_back() {
+    std::vector<std::byte> result(output().begin(), output().end());
+    std::ranges::fill(input(), std::byte{0xee});
+    std::ranges::fill(output(), std::byte{0xdd});
+    remember();
+    return result;
+  }
+  // Nothing but scratch has changed; nor the output, if the call is over.
+  bool is_intact(bool is_over) const {
     const auto same = [&](std::size_t begin, std::size_t end) {
       return std::equal(&bytes_[begin], bytes_.data() + end, &before_[begin]);
     };
-    return same(0, output_) && same(output_ + plan_.output_bytes, scratch_) &&
+    return same(0, is_over ? scratch_ : output_) && same(output_ + plan_.output_bytes, scratch_) &&
            same(scratch_ + plan_.scratch_bytes, bytes_.size());
   }
 
@@ -67,6 +78,7 @@ struct Rank {
   Workspace workspace{};
   Operation operation{};
   bool started = false, done = false;
+  std::vector<std::byte> result{};  // once it is done
 };
 
 class World {
@@ -81,10 +93,9 @@ class World {
       for (std::size_t peer = 0; peer < size_; ++peer)
         self.links.push_back(
             {.channel = std::make_unique<FakeChannel>(wires_[rank * size_ + peer], wires_[peer * size_ + rank])});
-      self.workspace.fit(plan);
+      self.workspace.fit(plan, [&](std::size_t) { return self.memory.scratch(); });
       self.workspace.targets.resize(kMaxSteps + 1);
       self.workspace.pushed.resize(kMaxSteps);
-      self.workspace.scratch = self.memory.scratch();
       fill_input(self.memory.input());
       inputs_.emplace_back(self.memory.input().begin(), self.memory.input().end());
     }
@@ -141,6 +152,8 @@ class World {
     rank.started = true;
     const std::uint64_t moves = rank.operation.moves();
     rank.done = rank.operation.advance();
+    if (rank.done && !rank.memory.is_intact(false)) throw RunError{"memory is written that is nobody's to write"};
+    if (rank.done) rank.result = rank.memory.give_back();
     if (rank.done && planned_.call.collective == Collective::barrier && !std::ranges::all_of(ranks_, &Rank::started))
       throw RunError{"a rank leaves the barrier before all have entered"};
     return rank.done || rank.operation.moves() != moves;
@@ -149,9 +162,9 @@ class World {
   void check() {
     if (!std::ranges::all_of(wires_, &Wire::is_over)) throw RunError{"a message is left over"};
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      if (!ranks_[rank].memory.is_intact()) throw RunError{"memory is written that is nobody's to write"};
+      if (!ranks_[rank].memory.is_intact(true)) throw RunError{"memory is written whose call is over"};
       const std::vector<std::byte> expected = expected_output(rank);
-      if (!std::ranges::equal(ranks_[rank].memory.output().first(expected.size()), expected))
+      if (!std::ranges::equal(std::span(ranks_[rank].result).first(expected.size()), expected))
         throw RunError{"rank " + std::to_string(rank) + "'s output is wrong"};
     }
   }

@@ -56,7 +56,8 @@ void expect_proven(const AlgorithmEntry& entry, const Layout& layout, int chunks
   if (!takes_both(entry)) expect_proven({entry, layout, call, chunks, {.in_place = true}}, fused);
   if (entry.copied_once != Copied::nothing) expect_proven({entry, layout, call, chunks, {.copies_once = true}}, fused);
   if (entry.copied_once == Copied::output)
-    expect_proven({entry, layout, call, chunks, {.copies_once = true, .copies_inputs = true}}, fused);
+    expect_proven({entry, layout, call, chunks, {.copies_once = true, .copies_inputs = true, .leaves_copies = true}},
+                  fused);
   if (is_paced(entry)) expect_proven({entry, layout, call, chunks, {.ahead = 1}}, fused);
   if (count == 1000 && entry.collective != Collective::barrier)
     expect_proven({entry, layout, call, chunks, {.part_bytes = 1024, .packed = chunks % 2 == 0}}, fused);
@@ -146,7 +147,8 @@ PlannedCall of_random_rows(const AlgorithmEntry& entry, int n, int chunks, bool 
           {.packed = packed,
            .in_place = in_place,
            .copies_once = !packed && n % 2 == 0,
-           .copies_inputs = !packed && n % 4 == 0},
+           .copies_inputs = !packed && n % 4 == 0,
+           .leaves_copies = !packed && n % 3 > 0},
           std::move(rows)};
 }
 

@@ -39,5 +39,13 @@ TEST(Choose, CrowdedRanksCopySumsOnceTheMoreTheyAre) {
   EXPECT_FALSE(copies_inputs(2 << 20, false));
 }
 
+TEST(Choose, CrowdedRanksLeaveCopiesThatTheyDoNotCombine) {
+  EXPECT_TRUE(leaves_copies(Collective::all_gather, 2 << 20, true));
+  EXPECT_TRUE(leaves_copies(Collective::broadcast, 2 << 20, true));
+  EXPECT_FALSE(leaves_copies(Collective::all_gather, (2 << 20) + 1, true));
+  EXPECT_FALSE(leaves_copies(Collective::all_gather, 2 << 20, false)) << "each has a core";
+  EXPECT_FALSE(leaves_copies(Collective::all_reduce, 1 << 20, true));
+}
+
 }  // namespace
 }  // namespace tutti::internal

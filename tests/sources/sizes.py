@@ -43,6 +43,8 @@ LARGE = {
     "src/executor/plan.h Plan":
         "a value, made once and then read: the steps, and what a call's buffers must be. How a call is cut into "
         "parts could be a struct in it",
+    "src/transport/channel.h Channel":
+        "an interface: all that the executor may ask of a transport; seven methods have defaults",
     "src/net/handshake.h Handshake":
         "one state machine, both ends of it: a method for each message; a third of the methods say how far it is",
     "src/runtime/engine.h Engine":

@@ -44,11 +44,13 @@ TEST(ShmPrivate, APeerReadsPrivateMemoryWhereItLies) {
   pair.to_first->flush();
   pair.to_second->send(kTag, out.data(), out.size(), Copier::peer);
   EXPECT_EQ(pair.to_second->sent(), 0u);
+  EXPECT_EQ(pair.to_second->published(), 0u) << "the peer may decline it";
   std::ranges::fill(out, std::byte{2});
   EXPECT_EQ(pair.to_first->received(), 1u);
   EXPECT_EQ(in, out);
   pair.to_first->flush();
   EXPECT_EQ(pair.to_second->sent(), 1u);
+  EXPECT_EQ(pair.to_second->published(), 1u);
 }
 TEST(ShmPrivate, APeerLooksAtPrivateMemoryPieceByPiece) {
   if (!can_read_others()) GTEST_SKIP() << "this system lets no process read the memory of another";

@@ -197,7 +197,7 @@ TEST(Shm, MemoryThatAPeerMayStillTouchIsNotUsedAgain) {
   shm::Segment& segment = rank.transport.own();
   const std::uint64_t first = segment.allocate(8192);
   *segment.at(first) = std::byte{1};
-  segment.keep_all();
+  segment.keep_all(true);
   segment.free(first, 8192);
   EXPECT_NE(segment.allocate(8192), first);
   EXPECT_EQ(*segment.at(first), std::byte{1});

@@ -7,6 +7,11 @@ std::uint64_t Channel::sent_after_progress() {
   return sender_.sent();
 }
 
+std::uint64_t Channel::published() {
+  if (sender_.has_waiting()) progress();
+  return sender_.published();
+}
+
 bool Channel::progress() {
   const bool pushed = sender_.push_waiting();
   return receiver_.fill() || pushed;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "transport/shm/lines.h"
 #include "transport/shm/receiver.h"
@@ -25,6 +26,14 @@ class Channel final : public internal::Channel {
     sender_.send(tag, data, bytes, copier);
   }
   std::uint64_t sent() override { return sender_.has_all_back() ? sender_.sent() : sent_after_progress(); }
+  std::uint64_t published() override;
+  void keep(std::shared_ptr<void> memory) override {
+    const Lent* const last = sender_.last_lent();
+    if (last == nullptr) return;
+    Retired::LentMemory& lent = lines_.get_deleter().lent;
+    lent.memory.push_back(std::move(memory));
+    lent.line = last->line;
+  }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier,
                      bool past_cache) override {
     return sender_.reserve(tag, bytes, source, copier, past_cache);
@@ -59,7 +68,7 @@ class Channel final : public internal::Channel {
  private:
   std::uint64_t sent_after_progress();
 
-  const std::unique_ptr<Lines, Retired::Adder> lines_;
+  std::unique_ptr<Lines, Retired::Adder> lines_;
   Sender sender_;
   Receiver receiver_;
 };

@@ -4,6 +4,7 @@
 //   Line[kLines]   announcements, in order. Small payloads travel inside. line_place.h says where which one lies.
 //   ack            how many lines of the OTHER lane the writer has consumed (also carried by every line)
 //   withdrawn      the writer has given up: nothing it has lent may be touched any more
+//   closed         the writer's end of the channel has gone: it reads nothing any more
 //   reads          the writer can read the owner's private memory, and does so quickly
 //   decline        a message that the writer cannot read in the owner's private memory, though it was to
 //   piece          of such a message the other way: what the writer shows of it
@@ -159,6 +160,7 @@ struct Lane {
   Line lines[kLines];
   alignas(64) std::atomic<std::uint32_t> ack;
   alignas(64) std::atomic<std::uint32_t> withdrawn;
+  std::atomic<std::uint32_t> closed;
   std::atomic<std::uint32_t> reads;
   alignas(64) Decline decline;
   alignas(64) Piece piece;

@@ -31,12 +31,15 @@ void Lines::close() {
   if (!lanes_.is_connected()) return;
   refresh_acked();
   if (!acks_.told_of(reused_)) lanes_.out().ack.store(reused_, std::memory_order_release);
+  lanes_.out().closed.store(1, std::memory_order_release);
 }
 
-bool Lines::are_read() {
+bool Lines::are_read(const std::uint32_t* lent) {
   refresh_acked();
-  // A lane is in the directory until its owner's end of the channel is gone.
-  return acks_.kept().reusing(unread_) == 0 || lanes_.is_gone() || lanes_.theirs().find_lane(communicator_, rank_) == 0;
+  if (acks_.kept().reusing(unread_) == 0 && (lent == nullptr || !unread_.has(*lent))) return true;
+  // The peer's end has closed, or went before it had found this one.
+  return lanes_.in().closed.load(std::memory_order_acquire) != 0 || lanes_.is_gone() ||
+         lanes_.theirs().find_lane(communicator_, rank_) == 0;
 }
 
 void Lines::write_owed() {

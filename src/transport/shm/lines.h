@@ -56,8 +56,9 @@ class Lines {
 
   // The end of this rank's use. The peer hears that what it has written to this rank's ring is not read any more.
   void close();
-  // Whether the peer reads nothing more of what this rank has written to its ring. After close().
-  bool are_read();
+  // Whether the peer reads nothing more of what this rank has written to its ring, nor, if it is not null, what line
+  // number `lent` of this rank announced. After close().
+  bool are_read(const std::uint32_t* lent);
 
   // Writes what no line has taken along: a post, an acknowledgement.
   void flush() {

@@ -16,6 +16,7 @@ struct Lent {
   std::uint32_t line;
   const std::byte* data;
   std::size_t bytes;
+  bool readable;  // in private memory
 };
 
 class Resend {

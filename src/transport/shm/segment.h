@@ -45,10 +45,11 @@ class Segment : public Mapping {
   std::uint64_t allocate(std::size_t bytes) { return heap_.allocate(bytes); }
   void free(std::uint64_t offset, std::size_t bytes) noexcept { heap_.free(offset, bytes); }
   void discard(std::uint64_t offset, std::size_t bytes) noexcept { heap_.discard(offset, bytes); }
-  // A peer may still write to memory of the segment, now or later: none is used again.
-  void keep_all() noexcept {
+  // A peer may still touch what allocate() has given, now or later: none is used again. writes: also what is adopted,
+  // which is private from now on.
+  void keep_all(bool writes) noexcept {
     heap_.keep_all();
-    adopted_.give_all_back(fd());
+    if (writes) adopted_.give_all_back(fd());
   }
   Adopted& adopted() { return adopted_; }
   // Whether [data, data + bytes) is symmetric memory, or adopted, and then its place. Not while an extent is mapped.

@@ -10,8 +10,6 @@
 namespace tutti::internal::shm {
 namespace {
 
-bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
-
 // Memory of this rank's segment is lent even if the peer has said where it wants the message, unless this rank is to
 // copy. So the same side copies each time, and the copied cache lines stay with its core.
 bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Place& place) {
@@ -26,6 +24,12 @@ bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data
 bool reads_pieces(Lines& lines) {
   const Line* const line = lines.arrived();
   return line != nullptr && kind_of(*line) != LineKind::inside && line->bytes < total_of(*line);
+}
+
+// Whether the peer can read this rank's private memory, and it is such.
+bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std::size_t bytes) {
+  return bytes >= kReadFromBytes && lines.lanes().in().reads.load(std::memory_order_relaxed) != 0 &&
+         known.has(data, bytes);
 }
 
 }  // namespace
@@ -50,7 +54,7 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
-  if (copier == Copier::peer && is_readable(data, bytes)) return false;
+  if (copier == Copier::peer && is_readable(lines_, readable_, data, bytes)) return false;
   return fragments_.find_room_at_once(bytes);
 }
 
@@ -81,7 +85,7 @@ bool Sender::push(Message& message) {
   } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
     copy_to_peer(posted, message.data, message.bytes);
     kind = LineKind::delivered;
-  } else if (message.copier == Copier::peer && is_readable(message.data, message.bytes)) {
+  } else if (message.copier == Copier::peer && is_readable(lines_, readable_, message.data, message.bytes)) {
     kind = LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(message.data);
   } else {
@@ -90,7 +94,7 @@ bool Sender::push(Message& message) {
   }
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
-    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes});
+    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, kind == LineKind::readable});
     line.at = at;
     line.bytes = message.bytes;
   }
@@ -110,7 +114,8 @@ bool Sender::push_by_ring(Message& message) {
   return true;
 }
 
-bool Sender::push_some() {
+bool Sender::push_waiting() {
+  if (resend_.answer(lent_)) readable_ = {};  // which is out of date
   bool moved = false;
   while (!waiting_.empty()) {
     const std::size_t before = waiting_.front().done;
@@ -122,16 +127,10 @@ bool Sender::push_some() {
   return moved;
 }
 
-bool Sender::is_readable(const std::byte* data, std::size_t bytes) {
-  return bytes >= kReadFromBytes && lines_.lanes().in().reads.load(std::memory_order_relaxed) != 0 &&
-         readable_.has(data, bytes);
-}
-
 // Messages given back, where some may not have been.
 std::uint64_t Sender::returned() {
   const bool gone = lines_.lanes().is_gone();
-  lines_.refresh_acked();
-  while (!lent_.empty() && reached(lines_.unread().acked, lent_.front().line + 1)) lent_.pop();
+  last_lent();
   if (gone && !(lent_.empty() && waiting_.empty())) lines_.lanes().throw_gone();
   if (resend_.answer(lent_)) readable_ = {};
   return lent_.empty() ? pushed_ : lent_.front().message;
@@ -165,7 +164,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     reserved_ = LineKind::delivered;
     return posted;
   }
-  if (copier == Copier::peer && source != nullptr && is_readable(source, bytes)) return nullptr;
+  if (copier == Copier::peer && source != nullptr && is_readable(lines_, readable_, source, bytes)) return nullptr;
   if (past_cache || bytes > fragments_.most_bytes() || !fragments_.find_room(bytes)) return nullptr;
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.

@@ -28,6 +28,20 @@ class Sender {
   // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
   std::uint64_t sent() { return has_all_back() ? pushed_ : returned(); }
+  // A message in private memory may need this rank once more (Resend).
+  std::uint64_t published() {
+    sent();
+    for (std::size_t i = 0; i < lent_.size(); ++i)
+      if (lent_[i].readable) return lent_[i].message;
+    return pushed_;
+  }
+  // The last message that the peer has not given back, if any. Throws nothing.
+  const Lent* last_lent() {
+    if (lent_.empty()) return nullptr;
+    lines_.refresh_acked();
+    while (!lent_.empty() && !lines_.unread().has(lent_.front().line)) lent_.pop();
+    return lent_.empty() ? nullptr : &lent_[lent_.size() - 1];
+  }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
   void commit(const Tag& tag);
   bool reads_from_far(std::size_t bytes) {
@@ -49,10 +63,7 @@ class Sender {
   // Whether messages wait that have not been written to the lane in full.
   bool has_waiting() const { return !waiting_.empty(); }
   // Writes what can be written of what waits. True if anything was.
-  bool push_waiting() {
-    if (resend_.answer(lent_)) readable_ = {};  // which is out of date
-    return !waiting_.empty() && push_some();
-  }
+  bool push_waiting();
 
  private:
   struct Message {  // not yet written to the lane in full
@@ -65,10 +76,8 @@ class Sender {
   void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
-  bool push_some();
   std::uint64_t returned();
   std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
-  bool is_readable(const std::byte* data, std::size_t bytes);
 
   Lines& lines_;
   Fragments fragments_;

@@ -48,7 +48,7 @@ class Transport final : public internal::Transport {
     Place place;
     return own_->holds(data, bytes, place);
   }
-  void keep_memory() override { own_->keep_all(); }
+  void keep_memory() override { own_->keep_all(true); }
   std::shared_ptr<void> adopt(std::byte* data, std::size_t bytes) override { return shm::adopt(own_, data, bytes); }
   void look_at_peers() override { peers_.look(); }
 
