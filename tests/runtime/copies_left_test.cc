@@ -103,8 +103,10 @@ TEST(CopiesLeft, AreWholeWhateverComesNext) {
       if (world.rank() == static_cast<int>(call) % kCrowd) std::this_thread::sleep_for(2ms);
       world.all_gather(mine.data(), all.data(), count, DType::float32);
       std::ranges::fill(mine, -1.f);
-      for (std::size_t i = 0; i < all.size(); ++i)
-        ASSERT_EQ(all[i], value + static_cast<float>(i / count)) << "rank " << world.rank() << ", call " << call;
+      for (std::size_t from = 0; from < n; ++from)
+        ASSERT_TRUE(std::all_of(&all[from * count], &all[from * count] + count,
+                                [&](float of) { return of == value + static_cast<float>(from); }))
+            << "rank " << world.rank() << ", call " << call << ", of rank " << from;
       for (std::size_t i = 0; i < call % 3; ++i) {  // some of them are made at once
         std::int32_t one = 1, sum = 0;
         world.all_reduce(&one, &sum, 1, DType::int32, Op::sum);
@@ -126,6 +128,7 @@ TEST(CopiesLeft, AreWholeOrNotThereWhereTheWriterFails) {
   const auto thrown = crowded([&](Communicator& world) {
     std::vector<float> values(kCount, 5);
     broadcast(world, values);
+    EXPECT_TRUE(are(values, 5));
     if (world.rank() == kWriter) {
       std::ranges::fill(values, 6.f);
       broadcast(world, values);
@@ -148,13 +151,10 @@ TEST(CopiesLeft, AreWholeOrNotThereWhereTheWriterFails) {
 // Communicators that come and go hold nothing back: 4096 channels of a rank are the most.
 TEST(CopiesLeft, OfCommunicatorsThatEndAreFreed) {
   const auto thrown = crowded([&](Communicator& world) {
+    std::vector<float> mine(kCount / 4, 1), all(kCount);
     for (int round = 0; round < (kBrief ? 100 : 1500); ++round) {
       Communicator some = world.split(0);
-      std::vector<float> mine(kCount / 4, 1), all(kCount);
-      if (round % 100 == 0) some.all_gather(mine.data(), all.data(), mine.size(), DType::float32);
-      std::int32_t one = 1, sum = 0;
-      some.all_reduce(&one, &sum, 1, DType::int32, Op::sum);
-      ASSERT_EQ(sum, kCrowd);
+      some.all_gather(mine.data(), all.data(), mine.size(), DType::float32);
     }
   });
   for (const auto& error : thrown) EXPECT_FALSE(error.has_value()) << error->what();

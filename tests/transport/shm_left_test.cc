@@ -1,6 +1,7 @@
 // Messages that lie in their writer's symmetric memory when the writer goes on, or leaves: when they count as
 // published, and how long their memory is kept.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -137,18 +138,47 @@ TEST_F(ShmLeft, AMessageThatIsTakenBackIsNotRead) {
   EXPECT_THROW(pair_.to_first->view(kShmTag, kBytes, here), ChannelClosed);
 }
 
-TEST_F(ShmLeft, OtherMemoryOfItsWriterIsGivenBack) {
+// The reader reads it; nobody writes to it.
+TEST_F(ShmLeft, AdoptedMemoryOfAWriterThatHasGoneStaysAdopted) {
   meet();
   std::vector<std::byte> adopted(1 << 20);
-  std::shared_ptr<std::byte> memory = filled(std::byte{2});
-  const auto adoption = pair_.first.transport.adopt(adopted.data(), adopted.size());
-  pair_.to_second->send(kShmTag, memory.get(), kBytes);
-  pair_.to_second->keep(std::move(memory));
-  shm::Segment& own = pair_.first.transport.own();
+  shm::Transport& leaves = pair_.second->transport;
+  const auto adoption = leaves.adopt(adopted.data(), adopted.size());
+  std::shared_ptr<std::byte> memory = leaves.allocate(kBytes);
+  pair_.to_first->send(kShmTag, memory.get(), kBytes);
+  pair_.to_first->keep(std::move(memory));
+  const std::shared_ptr<shm::Segment> own = shm::Segment::find(leaves.own().number());
+  pair_.to_first.reset();
+  pair_.second.reset();
   shm::Place place;
-  ASSERT_TRUE(own.holds(adopted.data() + 8192, 4096, place));
-  own.keep_all(false);
-  EXPECT_TRUE(own.holds(adopted.data() + 8192, 4096, place)) << "adopted memory stays so";
+  EXPECT_TRUE(own->holds(adopted.data() + 8192, 4096, place));
+}
+
+// The second end to close does not write to the lane of the first, which has been freed.
+TEST_F(ShmLeft, ChannelsThatHaveEndedTakeNoMemory) {
+  const auto pages_of = [&] {
+    struct stat status {};
+    EXPECT_EQ(fstat(pair_.first.transport.own().fd(), &status), 0);
+    return status.st_blocks / 8;
+  };
+  const auto use_one = [&](std::uint64_t communicator) {
+    auto to_second = pair_.first.transport.channel(communicator, 0, 1);
+    auto to_first = pair_.second->transport.channel(communicator, 1, 0);
+    const std::byte one{};
+    to_second->send(kShmTag, &one, 1);
+    to_first->send(kShmTag, &one, 1);
+    std::span<const std::byte> here;
+    for (Channel* const channel : {to_second.get(), to_first.get()}) {
+      ASSERT_TRUE(channel->view(kShmTag, 1, here));
+      channel->release(1);
+    }
+    to_second.reset();
+    to_first.reset();
+  };
+  use_one(100);
+  const auto before = pages_of();
+  for (std::uint64_t communicator = 101; communicator < 150; ++communicator) use_one(communicator);
+  EXPECT_EQ(pages_of(), before);
 }
 
 TEST_F(ShmLeft, MemoryOutlivesItsWriter) {

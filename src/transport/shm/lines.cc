@@ -31,7 +31,9 @@ void Lines::close() {
   if (!lanes_.is_connected()) return;
   refresh_acked();
   if (!acks_.told_of(reused_)) lanes_.out().ack.store(reused_, std::memory_order_release);
-  lanes_.out().closed.store(1, std::memory_order_release);
+  // If the peer's end has gone before, its lane is free memory, and nobody looks there.
+  if (lanes_.in().closed.load(std::memory_order_acquire) == 0 || lanes_.theirs().find_lane(communicator_, rank_) != 0)
+    lanes_.out().closed.store(1, std::memory_order_release);
 }
 
 bool Lines::are_read(const std::uint32_t* lent) {
