@@ -41,6 +41,15 @@ class ShmLeft : public testing::Test {
     EXPECT_TRUE(gets(std::byte{1}));
     EXPECT_EQ(pair_.to_second->sent(), 1u);
   }
+  // The first rank sends such a message, hands its memory to the channel, and ends that. The memory.
+  std::weak_ptr<std::byte> leave(std::byte value) {
+    auto memory = filled(value);
+    const std::weak_ptr<std::byte> watched = memory;
+    pair_.to_second->send(kShmTag, memory.get(), kBytes);
+    pair_.to_second->keep(std::move(memory));
+    pair_.to_second.reset();
+    return watched;
+  }
 
   ShmPair pair_;
 };
@@ -71,11 +80,7 @@ TEST_F(ShmLeft, AMessageThatHasNoRoomIsNotPublished) {
 
 TEST_F(ShmLeft, MemoryIsKeptUntilThePeerHasReadIt) {
   meet();
-  auto memory = filled(std::byte{5});
-  const std::weak_ptr<std::byte> watched = memory;
-  pair_.to_second->send(kShmTag, memory.get(), kBytes);
-  pair_.to_second->keep(std::move(memory));
-  pair_.to_second.reset();
+  const auto watched = leave(std::byte{5});
   pair_.first.transport.channel(2, 0, 1);
   EXPECT_FALSE(watched.expired());
   EXPECT_TRUE(gets(std::byte{5}));
@@ -85,11 +90,7 @@ TEST_F(ShmLeft, MemoryIsKeptUntilThePeerHasReadIt) {
 
 TEST_F(ShmLeft, MemoryThatThePeerWillNotReadIsNotKept) {
   meet();
-  auto memory = filled(std::byte{6});
-  const std::weak_ptr<std::byte> watched = memory;
-  pair_.to_second->send(kShmTag, memory.get(), kBytes);
-  pair_.to_second->keep(std::move(memory));
-  pair_.to_second.reset();
+  const auto watched = leave(std::byte{6});
   EXPECT_FALSE(watched.expired());
   pair_.to_first.reset();
   pair_.first.transport.channel(2, 0, 1);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "memory/copy.h"
 #include "memory/string_copy.h"
 #include "transport/transport.h"
 
