@@ -168,10 +168,9 @@ bool Operation::is_returned() {
   for (; returned_ < plan_->peers.size(); ++returned_) {
     PeerLink& link = links_[plan_->peers[returned_]];
     waiting_for_ = plan_->peers[returned_];
-    const std::uint32_t lends = plan_->lends[returned_], sends = plan_->sends[returned_],
-                        receives = plan_->receives[returned_];
+    const std::uint32_t lends = plan_->lends[returned_], receives = plan_->receives[returned_];
     if (lends > 0 && link.channel->sent() < link.sent + lends) return false;
-    if (lends < sends && link.channel->published() < link.sent + sends) return false;
+    if (plan_->leaves_copies && link.channel->published() < link.sent + plan_->sends[returned_]) return false;
     if (receives > 0 && link.channel->received() < link.received + receives) return false;
   }
   for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
