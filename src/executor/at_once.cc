@@ -49,8 +49,8 @@ bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
   if (!plan.has_bytes() || plan.parts != 1 || plan.peers.empty()) return false;
   if (plan.leaves_copies) return false;                                            // they are lent
   if (plan.call.op == Op::custom || plan.call.op == Op::premul_sum) return false;  // which take more than the plan
-  for (std::size_t i = 0; i < plan.peers.size(); ++i)
-    if (plan.sends[i] > 1 || plan.arrivals[i] > 1) return false;
+  for (const Traffic& traffic : plan.traffic)
+    if (traffic.sends > 1 || traffic.arrivals > 1) return false;
   const auto is_short = [&](int peer, std::size_t bytes) {
     return links[static_cast<std::size_t>(peer)].channel->most_at_once() >= bytes;
   };

@@ -158,7 +158,7 @@ Operation::Awaited Operation::waiting_for() const {
   if (plan_ == nullptr) return {waiting_for_, false};  // it has not begun, and waits for nobody
   if (awaits_readers_) return {waiting_for_, true};
   if (next_ >= plan_->steps.size())
-    return {waiting_for_, returned_ < plan_->peers.size() && plan_->receives[returned_] == 0};
+    return {waiting_for_, returned_ < plan_->peers.size() && plan_->traffic[returned_].receives == 0};
   const auto* const wait = std::get_if<WaitStep>(&plan_->steps[next_]);
   return {waiting_for_, wait != nullptr && wait->for_sends};
 }
@@ -166,18 +166,15 @@ Operation::Awaited Operation::waiting_for() const {
 // All steps are done: has everything that was lent been given back?
 bool Operation::is_returned() {
   for (; returned_ < plan_->peers.size(); ++returned_) {
-    PeerLink& link = links_[plan_->peers[returned_]];
     waiting_for_ = plan_->peers[returned_];
-    const std::uint32_t lends = plan_->lends[returned_], receives = plan_->receives[returned_];
-    if (lends > 0 && link.channel->sent() < link.sent + lends) return false;
-    if (plan_->leaves_copies && link.channel->published() < link.sent + plan_->sends[returned_]) return false;
-    if (receives > 0 && link.channel->received() < link.received + receives) return false;
-  }
-  for (std::size_t i = 0; i < plan_->peers.size(); ++i) {
-    PeerLink& link = links_[plan_->peers[i]];
-    link.sent += plan_->sends[i];
-    link.received += plan_->receives[i];
-    link.taken += plan_->arrivals[i];
+    PeerLink& link = links_[waiting_for_];
+    const Traffic& traffic = plan_->traffic[returned_];
+    if (traffic.lends > 0 && link.channel->sent() < link.sent + traffic.lends) return false;
+    if (plan_->leaves_copies && link.channel->published() < link.sent + traffic.sends) return false;
+    if (traffic.receives > 0 && link.channel->received() < link.received + traffic.receives) return false;
+    link.sent += traffic.sends;
+    link.received += traffic.receives;
+    link.taken += traffic.arrivals;
     link.channel->flush();
   }
   if (plan_->leaves_copies) workspace_->scratch.leave(links_);

@@ -149,10 +149,6 @@ void make_reductions(Plan& plan, std::uint32_t leaves, const CustomOperator* cus
   }
 }
 
-struct Traffic {
-  std::uint32_t sends = 0, lends = 0, receives = 0, arrivals = 0;
-};
-
 // Counts the traffic with each peer.
 void count_messages(Plan& plan, bool leaves_copies) {
   std::map<int, Traffic> by_peer;
@@ -172,10 +168,8 @@ void count_messages(Plan& plan, bool leaves_copies) {
   }
   for (const auto& [peer, traffic] : by_peer) {
     plan.peers.push_back(peer);
-    plan.sends.push_back(traffic.sends);
-    plan.lends.push_back(traffic.lends);
-    plan.receives.push_back(traffic.receives);
-    plan.arrivals.push_back(traffic.arrivals);
+    plan.traffic.push_back(traffic);
+    plan.leaves_copies |= traffic.lends < traffic.sends;
   }
 }
 
@@ -331,10 +325,9 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   }
   for (const Source& source : schedule.sources) plan->sources.push_back(places.source(source));
   count_messages(*plan, message.copies_once && cut.leaves_copies);
-  plan->leaves_copies = plan->lends != plan->sends;
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
-  mark_copiers(plan->steps, plan->arrivals, call, host.crowded);
+  mark_copiers(plan->steps, plan->traffic, call, host.crowded);
   if (outgrows(buffer_bytes(*plan, holds, rank, layout, cut), host.cache_bytes))
     mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);

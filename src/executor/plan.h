@@ -45,13 +45,9 @@ struct Plan {
   std::vector<PlanStep> steps;
   std::vector<PlanSource> sources;
   std::vector<Reduction> reductions;
-  std::vector<int> peers;  // that the schedule talks to, ascending
-  // By index in `peers`, over the whole schedule: messages sent, receives posted, and messages that arrive (received or
-  // viewed).
-  std::vector<std::uint32_t> sends, receives, arrivals;
-  // Likewise, of the sends: those up to the last one that the call has to get back. All, unless it leaves_copies: then
-  // it ends before peers have read what lies in scratch.
-  std::vector<std::uint32_t> lends;
+  std::vector<int> peers;        // that the schedule talks to, ascending
+  std::vector<Traffic> traffic;  // by index in `peers`, over the whole schedule
+  // The call ends before peers have read what lies in scratch. Else it gets back all that it sends.
   bool leaves_copies = false;
   std::size_t scratch_bytes = 0;
   // What the caller's buffers must be: bytes, and output - input when in place.

@@ -79,22 +79,22 @@ constexpr CopiesBelow kExchangesSlicesCopies{};
 // and 16. reduce_scatter and all_to_all likewise. So messages of up to 8 KiB are copied.
 constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB};
 
-bool nothing_arrives(std::span<const std::uint32_t> arrivals) {
-  return std::ranges::none_of(arrivals, [](std::uint32_t messages) { return messages > 0; });
+bool nothing_arrives(std::span<const Traffic> traffic) {
+  return std::ranges::none_of(traffic, [](const Traffic& of_peer) { return of_peer.arrivals > 0; });
 }
 
-bool only_sends(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals) {
+bool only_sends(std::span<const PlanStep> steps, std::span<const Traffic> traffic) {
   const auto works_locally = [](const PlanStep& step) {
     const auto* const copy = std::get_if<ReduceStep>(&step);
     return copy != nullptr && copy->pushes == 0;  // one that pushes writes to the peers in the same pass
   };
-  return nothing_arrives(arrivals) && std::ranges::none_of(steps, works_locally);
+  return nothing_arrives(traffic) && std::ranges::none_of(steps, works_locally);
 }
 
-const Rule& rule_for(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals, Collective collective) {
+const Rule& rule_for(std::span<const PlanStep> steps, std::span<const Traffic> traffic, Collective collective) {
   const bool combines = traits_of(collective).combines();
   if (collective == Collective::transfer) return kTransfer;
-  if (only_sends(steps, arrivals)) return combines ? kIsCombined : kOnlySends;
+  if (only_sends(steps, traffic)) return combines ? kIsCombined : kOnlySends;
   if (collective == Collective::broadcast) return kPassesOn;
   if (collective == Collective::all_reduce) return kAllReduces;
   return combines ? kCombines : kMoves;
@@ -109,12 +109,12 @@ bool exchanges_whole(std::span<const PlanStep> steps) {
   return std::ranges::none_of(steps, passes_on);
 }
 
-CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call) {
+CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffic> traffic, const Call& call) {
   const Collective collective = call.collective;
   if (collective == Collective::transfer) return kTransferCopies;
   if (collective == Collective::broadcast && call.algorithm == Algorithm::one_shot) return kBroadcastToAllCopies;
-  if (collective == Collective::broadcast) return nothing_arrives(arrivals) ? kBroadcastCopies : kPassesOnCopies;
-  if (nothing_arrives(arrivals)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;
+  if (collective == Collective::broadcast) return nothing_arrives(traffic) ? kBroadcastCopies : kPassesOnCopies;
+  if (nothing_arrives(traffic)) return traits_of(collective).combines() ? kIsCombinedCopies : kOnlySendsCopies;
   if (collective == Collective::all_reduce)
     return exchanges_whole(steps) ? kExchangesWholeCopies : kExchangesSlicesCopies;
   return kMovesCopies;
@@ -122,10 +122,10 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const std::u
 
 }  // namespace
 
-void mark_copiers(std::span<PlanStep> steps, std::span<const std::uint32_t> arrivals, const Call& call, bool crowded) {
-  const Rule& rule = rule_for(steps, arrivals, call.collective);
+void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, bool crowded) {
+  const Rule& rule = rule_for(steps, traffic, call.collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
-  const CopiesBelow below = copies_below(steps, arrivals, call);
+  const CopiesBelow below = copies_below(steps, traffic, call);
   const std::size_t sender_below = crowded ? below.crowded : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)

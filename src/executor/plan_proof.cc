@@ -45,11 +45,6 @@ class PlanCheck {
   std::vector<Shortcut> shortcuts;
 
  private:
-  struct Traffic {
-    std::uint32_t sends = 0, lends = 0, receives = 0, arrivals = 0;
-    friend bool operator==(const Traffic&, const Traffic&) = default;
-  };
-
   static void require(bool holds, const char* what) {
     if (!holds) throw Refutation{what};
   }
@@ -134,8 +129,7 @@ class PlanCheck {
 
   void check_traffic() const {
     std::map<int, Traffic> counted;
-    for (std::size_t i = 0; i < plan_.peers.size(); ++i)
-      counted[plan_.peers[i]] = {plan_.sends.at(i), plan_.lends.at(i), plan_.receives.at(i), plan_.arrivals.at(i)};
+    for (std::size_t i = 0; i < plan_.peers.size(); ++i) counted[plan_.peers[i]] = plan_.traffic.at(i);
     if (counted != traffic_ || counted.size() != plan_.peers.size())
       throw Refutation{fmt::format("rank {}'s plan counts its messages wrongly", schedule_.rank)};
   }

@@ -79,4 +79,13 @@ struct PlanSource {
   Place from() const { return {space, offset}; }
 };
 
+// Messages of one plan's operations and one peer.
+struct Traffic {
+  std::uint32_t sends = 0;
+  std::uint32_t lends = 0;     // of the sends, those up to the last one that the call has to get back
+  std::uint32_t receives = 0;  // posted
+  std::uint32_t arrivals = 0;  // received or viewed
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
 }  // namespace tutti::internal

@@ -22,6 +22,7 @@ void Scratch::fit(const Plan& plan, const Allocate& allocate) {
     if (!place.left.empty()) outgrown_.push_back(std::move(place));
     place = {};
     place.memory = allocate(plan.scratch_bytes);
+    place.data = place.memory->data();
   }
 }
 

@@ -29,8 +29,9 @@ class Scratch {
   // Once for each operation of `plan`, as it begins: its memory. If the plan leaves copies, not to be written to before
   // is_read().
   std::byte* begin(const Plan& plan) {
-    if (plan.leaves_copies) turn_ = 1 - turn_;
-    return area_of(plan).data();
+    if (!plan.leaves_copies) return own_.data;
+    turn_ = 1 - turn_;
+    return copies_[turn_].data;
   }
   // Whether all peers have read what lies there. If not: one that has not, in `reader`. Also frees what was outgrown
   // and has been read. Throws what channels throw.
@@ -44,13 +45,12 @@ class Scratch {
  private:
   struct Area {
     std::shared_ptr<SymmetricMemory> memory{};
+    std::byte* data = nullptr;          // of it
     std::vector<std::uint64_t> left{};  // by rank: PeerLink::sent behind the last message that lies here
 
-    std::byte* data() const { return memory == nullptr ? nullptr : memory->data(); }
     bool has(std::size_t bytes) const { return memory != nullptr && memory->bytes() >= bytes; }
     bool is_read(std::span<const PeerLink> links, int& reader);
   };
-  const Area& area_of(const Plan& plan) const { return plan.leaves_copies ? copies_[turn_] : own_; }
 
   Area own_;  // what lies here is read by the time that the call is over
   std::array<Area, 2> copies_;

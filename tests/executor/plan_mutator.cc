@@ -186,13 +186,13 @@ std::string PlanMutator::swap_reductions(Plan& plan) {
 std::string PlanMutator::miscount(Plan& plan) {
   if (plan.peers.empty()) return {};
   if (below(3) == 0) {
-    std::uint32_t& lends = plan.lends[below(plan.lends.size())];
+    std::uint32_t& lends = plan.traffic[below(plan.traffic.size())].lends;
     if (lends == 0) return {};
     --lends;
     return "end before a message is back";
   }
-  std::vector<std::uint32_t>& of = below(2) == 0 ? plan.sends : plan.receives;
-  ++of[below(of.size())];
+  Traffic& traffic = plan.traffic[below(plan.traffic.size())];
+  ++(below(2) == 0 ? traffic.sends : traffic.receives);
   return "wait for a message too many";
 }
 

@@ -66,7 +66,7 @@ class Channel final : public internal::Channel {
   bool withdraw() override { return lines_->lanes().withdraw(); }
 
  private:
-  std::uint64_t sent_after_progress();
+  [[gnu::noinline]] std::uint64_t sent_after_progress();
 
   std::unique_ptr<Lines, Retired::Adder> lines_;
   Sender sender_;

@@ -33,6 +33,18 @@ bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std
          known.has(data, bytes);
 }
 
+// Where the peer wants message number `message`, or nullptr where it has not said.
+std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::size_t bytes) {
+  const LanePair& lanes = lines.lanes();
+  const PostedAt posted = lines.posts().find(message, tag, lanes.in(), lanes.peer());
+  if (posted.message == 0) return nullptr;
+  lanes.throw_if_withdrawn();
+  if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
+  std::byte* const at = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, bytes);
+  if (at == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
+  return at;
+}
+
 }  // namespace
 
 // --- messages that are lent ------------------------------------------------------------------------------------------
@@ -83,7 +95,7 @@ bool Sender::push(Message& message) {
     lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
     at = place.offset;
-  } else if (std::byte* const posted = posted_for(message.tag, message.bytes)) {
+  } else if (std::byte* const posted = posted_for(lines_, pushed_, message.tag, message.bytes)) {
     copy_to_peer(posted, message.data, message.bytes);
     kind = LineKind::delivered;
   } else if (message.copier == Copier::peer && is_readable(lines_, readable_, message.data, message.bytes)) {
@@ -115,8 +127,7 @@ bool Sender::push_by_ring(Message& message) {
   return true;
 }
 
-bool Sender::push_waiting() {
-  if (resend_.answer(lent_)) readable_ = {};  // which is out of date
+bool Sender::push_some() {
   bool moved = false;
   while (!waiting_.empty()) {
     const std::size_t before = waiting_.front().done;
@@ -139,18 +150,6 @@ std::uint64_t Sender::returned() {
 
 // --- room at the peer ------------------------------------------------------------------------------------------------
 
-// Where the peer wants the next message, or nullptr where it has not said.
-std::byte* Sender::posted_for(const Tag& tag, std::size_t bytes) const {
-  const LanePair& lanes = lines_.lanes();
-  const PostedAt posted = lines_.posts().find(pushed_, tag, lanes.in(), lanes.peer());
-  if (posted.message == 0) return nullptr;
-  lanes.throw_if_withdrawn();
-  if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
-  std::byte* const at = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, bytes);
-  if (at == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
-  return at;
-}
-
 std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache) {
   copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
@@ -161,7 +160,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   }
   fragments_.prepare_wanted_ring();
   reserved_bytes_ = bytes;
-  if (std::byte* const posted = posted_for(tag, bytes)) {
+  if (std::byte* const posted = posted_for(lines_, pushed_, tag, bytes)) {
     reserved_ = LineKind::delivered;
     return posted;
   }

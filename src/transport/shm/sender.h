@@ -63,7 +63,10 @@ class Sender {
   // Whether messages wait that have not been written to the lane in full.
   bool has_waiting() const { return !waiting_.empty(); }
   // Writes what can be written of what waits. True if anything was.
-  bool push_waiting();
+  bool push_waiting() {
+    if (resend_.answer(lent_)) readable_ = {};  // which is out of date
+    return !waiting_.empty() && push_some();
+  }
 
  private:
   struct Message {  // not yet written to the lane in full
@@ -76,8 +79,8 @@ class Sender {
   void push_inside(const Tag& tag, const std::byte* data, std::size_t bytes);
   bool push_by_ring(Message& message);
   bool prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier);
+  bool push_some();
   std::uint64_t returned();
-  std::byte* posted_for(const Tag& tag, std::size_t bytes) const;
 
   Lines& lines_;
   Fragments fragments_;
