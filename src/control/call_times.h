@@ -51,14 +51,20 @@ class CallTimes {
     // The next call is entered; it is completed. A call that is entered again begins anew.
     void enters() { next_->entered.take(); }
     void completes() {
-      Slot* const slot = next_;
-      slot->completed.take();
-      next_ = slot + 1;
-      if (slot + 1 == end_) [[unlikely]]
-        turn();
+      next_->completed.take();
+      pass();
+    }
+    // It is completed in the microsecond in which it was entered. A reading takes 10 ns, a short broadcast 70.
+    void completes_at_once() {
+      next_->completed.take(next_->entered);
+      pass();
     }
 
    private:
+    void pass() {
+      if (++next_ == end_) [[unlikely]]
+        turn();
+    }
     [[gnu::cold]] void turn();
 
     Slot* next_ = nullptr;

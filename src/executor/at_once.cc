@@ -124,10 +124,11 @@ void AtOnce::take(std::int32_t peer, std::byte* to) {
 
 // Nothing is lent, so a result that has a finisher is finished in the same pass.
 void AtOnce::combine(const ReduceStep& step) {
-  const FloatEnvironment environment;
   const bool finishes = step.finisher != 0;
   const ReduceStep& to = finishes ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
   const PlanSource* const sources = &plan_->sources[step.first_source];
+  const bool is_local_copy = step.source_count == 1 && !to.finish && sources[0].peer == kLocal;
+  if (step.count == 0 || (is_local_copy && spaces_.at(sources[0].from()) == spaces_.at(to.to))) return;
   for (std::size_t i = 0; i < step.source_count; ++i) {
     const PlanSource& source = sources[i];
     const std::byte* const data =
@@ -135,11 +136,9 @@ void AtOnce::combine(const ReduceStep& step) {
     workspace_->sources[i] = {.data = data, .joins = source.joins, .partial = source.partial};
   }
   workspace_->targets[0] = {spaces_.at(to.to), to.partial};
-  const bool is_there =
-      step.source_count == 1 && !to.finish && workspace_->sources[0].data == workspace_->targets[0].data;
-  if (step.count > 0 && !is_there)
-    plan_->reductions[step.reduction + (finishes ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
-                                                               {workspace_->targets.data(), 1}, step.count, false);
+  const FloatEnvironment environment;
+  plan_->reductions[step.reduction + (finishes ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
+                                                             {workspace_->targets.data(), 1}, step.count, false);
 }
 
 }  // namespace tutti::internal

@@ -10,6 +10,8 @@ namespace {
 
 // For messages that should be on their way: a few microseconds. Whoever waits for longer looks after other calls too.
 constexpr int kLooks = 200;
+// Bytes that a call copies in much less than a microsecond.
+constexpr std::size_t kShortBytes = 2 << 10;
 
 }  // namespace
 
@@ -41,13 +43,18 @@ Tag Group::next_tag() const {
 // are on their way meanwhile.
 bool Group::ends_at_once(const Tag& tag, const Engine::Lock& lock) {
   ledger_.begin();
-  int looks = job_->engine().crowding().is_crowded() ? 1 : kLooks;
+  const int all_looks = job_->engine().crowding().is_crowded() ? 1 : kLooks;
+  int looks = all_looks;
   for (AtOnce::Arrival arrival; (arrival = at_once_->look(tag)) != AtOnce::Arrival::whole; _mm_pause())
     if (arrival == AtOnce::Arrival::never || --looks == 0 || lock.is_wanted()) return false;
   at_once_->finish();
   const std::uint32_t number = ledger_.number_next();
   ledger_.enter(number);
-  ledger_.complete(number);
+  const bool is_short = ready_plan_->input_bytes <= kShortBytes && ready_plan_->output_bytes <= kShortBytes;
+  if (is_short && looks == all_looks)
+    ledger_.complete_at_once(number);
+  else
+    ledger_.complete(number);
   ++moves_;
   return true;
 }

@@ -169,6 +169,24 @@ TEST(CallTimes, OfACallThatIsNotOverHasNoEnd) {
   EXPECT_GT(calls[1].ticks.entered, calls[0].ticks.completed);
 }
 
+TEST(CallTimes, OfACallThatIsOverAtOnceAreOne) {
+  Recorded recorded;
+  recorded.history.begins(1, kind_of(1));
+  for (std::uint32_t s = 1; s <= 2 * CallTimes::kFirst; ++s) {  // the ring grows meanwhile
+    recorded.enter(s);
+    recorded.history.completed(s);
+    recorded.clock.completes_at_once();
+  }
+  const std::vector<RecordedCall> calls = recorded.history.last(CallTimes::kKept);
+  ASSERT_EQ(calls.size(), 2 * CallTimes::kFirst);
+  std::uint64_t before = 0;
+  for (const RecordedCall& call : calls) {
+    EXPECT_GT(call.ticks.entered, before);
+    EXPECT_EQ(call.ticks.completed, call.ticks.entered);
+    before = call.ticks.completed;
+  }
+}
+
 TEST(CallTimes, AreTimesOfTheWallClock) {
   using namespace std::chrono;
   const auto wall_us = [] { return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count(); };
