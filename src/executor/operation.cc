@@ -11,7 +11,7 @@ constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
 }  // namespace
 
 bool Operation::advance() {
-  if (awaits_readers_ && !workspace_->scratch.is_read(links_, waiting_for_)) {
+  if (awaits_readers_ && !workspace_->scratch.copies().is_read(links_, waiting_for_)) {
     help();
     return false;
   }
@@ -177,7 +177,7 @@ bool Operation::is_returned() {
     link.taken += traffic.arrivals;
     link.channel->flush();
   }
-  if (plan_->leaves_copies) workspace_->scratch.leave(links_);
+  if (plan_->leaves_copies) workspace_->scratch.copies().leave(links_);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "transport/transport.h"
 
@@ -14,5 +15,11 @@ struct PeerLink {
   std::uint64_t received = 0;  // posted receives
   std::uint64_t taken = 0;     // messages that arrived: received or viewed
 };
+
+// The channels keep `memory`, which may be null, until their peers have read what lies there. Throws std::bad_alloc.
+inline void keep_until_read(const std::shared_ptr<void>& memory, std::span<const PeerLink> links) {
+  for (const PeerLink& link : links)
+    if (memory != nullptr && link.channel != nullptr) link.channel->keep(memory);
+}
 
 }  // namespace tutti::internal

@@ -101,6 +101,7 @@ struct Cut {
   // As of Message, where the memory is not such that others can read it; the other two only with copies_once.
   bool copies_once = false, copies_inputs = false;
   bool leaves_copies = false;  // the call need not wait until they have been read
+  bool copies_shared = false;  // memory that the others can read is copied too
   int ahead = 0;               // as of Message
 };
 

@@ -1,19 +1,13 @@
-// The scratch memory of one communicator's calls.
-//
-// A call that copies what it sends once for all its readers ends before they have read it (Plan::leaves_copies). So
-// there are two places for such calls, which they take in turn. A call waits only for the readers of the call before
-// the last one.
+// The scratch memory of one communicator's calls: one place for all whose messages have been read by the time that the
+// call is over, and a ring for those that leave copies.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
-#include "executor/peer_link.h"
+#include "executor/copy_ring.h"
 #include "executor/plan.h"
 #include "executor/symmetric_memory.h"
 
@@ -21,41 +15,37 @@ namespace tutti::internal {
 
 class Scratch {
  public:
-  using Allocate = std::function<std::shared_ptr<SymmetricMemory>(std::size_t bytes)>;
+  using Allocate = CopyRing::Allocate;
 
   // Before operations of `plan` begin, none is under way: makes room for them. Throws what `allocate` throws.
-  void fit(const Plan& plan, const Allocate& allocate);
+  void fit(const Plan& plan, const Allocate& allocate) {
+    if (plan.leaves_copies) return copies_.fit(plan.scratch_bytes, only_sends(plan), allocate);
+    if (plan.scratch_bytes == 0 || (own_ != nullptr && own_->bytes() >= plan.scratch_bytes)) return;
+    own_ = nullptr;
+    own_data_ = nullptr;
+    own_ = allocate(plan.scratch_bytes);
+    own_data_ = own_->data();
+  }
 
   // Once for each operation of `plan`, as it begins: its memory. If the plan leaves copies, not to be written to before
-  // is_read().
-  std::byte* begin(const Plan& plan) {
-    if (!plan.leaves_copies) return own_.data;
-    turn_ = 1 - turn_;
-    return copies_[turn_].data;
-  }
-  // Whether all peers have read what lies there. If not: one that has not, in `reader`. Also frees what was outgrown
-  // and has been read. Throws what channels throw.
-  bool is_read(std::span<const PeerLink> links, int& reader);
-  // The operation is over, `links` count its messages, and peers may still read some in its memory.
-  void leave(std::span<const PeerLink> links);
+  // copies().is_read().
+  std::byte* begin(const Plan& plan) { return plan.leaves_copies ? copies_.take(plan.scratch_bytes) : own_data_; }
+  CopyRing& copies() { return copies_; }
 
-  // The communicator ends: its channels keep what peers may not have read. Throws std::bad_alloc.
-  void hand_to(std::span<const PeerLink> links) const;
+  // The communicator ends: its channels keep what peers may still read. Throws std::bad_alloc.
+  void hand_to(std::span<const PeerLink> links) const {
+    keep_until_read(own_, links);
+    copies_.hand_to(links);
+  }
 
  private:
-  struct Area {
-    std::shared_ptr<SymmetricMemory> memory{};
-    std::byte* data = nullptr;          // of it
-    std::vector<std::uint64_t> left{};  // by rank: PeerLink::sent behind the last message that lies here
+  static bool only_sends(const Plan& plan) {
+    return std::ranges::none_of(plan.traffic, [](const Traffic& traffic) { return traffic.arrivals > 0; });
+  }
 
-    bool has(std::size_t bytes) const { return memory != nullptr && memory->bytes() >= bytes; }
-    bool is_read(std::span<const PeerLink> links, int& reader);
-  };
-
-  Area own_;  // what lies here is read by the time that the call is over
-  std::array<Area, 2> copies_;
-  std::size_t turn_ = 0;        // of the copies
-  std::vector<Area> outgrown_;  // that may not have been read yet
+  std::shared_ptr<SymmetricMemory> own_;
+  std::byte* own_data_ = nullptr;
+  CopyRing copies_;
 };
 
 }  // namespace tutti::internal

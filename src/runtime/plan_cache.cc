@@ -106,6 +106,7 @@ std::unique_ptr<Plan> PlanCache::make(const CallSpec& spec, const Call& call, Bu
       .copies_once = copies,
       .copies_inputs = copies && copies_inputs(bytes, host_.crowded),
       .leaves_copies = copies && leaves_copies(call.collective, bytes, host_.crowded),
+      .copies_shared = copies && copies_shared(call.collective, bytes, host_.crowded),
       .ahead = pieces_ahead(call.collective, {bytes_at_once, layout_.ranks(), layout_.hosts(), unequal}, chunks)};
   auto plan = make_plan(call, entry, rank_, layout_, chunks, host_, cut, custom_of(call));
   log_.trace([&] {

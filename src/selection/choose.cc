@@ -46,6 +46,13 @@ constexpr std::size_t kCopiedSliceBytes = 512 * kKiB;
 constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512 << 10, kCopiedOnceAtMost = 4 << 20;
 constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10;
+// Broadcasts to more than two others of the host: 8 crowded ranks 32 KiB 10.6 and 11.9 us, 64 KiB 20
+// and 12, 256 KiB 76 and 40.
+constexpr std::size_t kSharedFrom = 64 << 10;
+// Broadcasts of symmetric memory by crowded ranks, copied and lent. 64 KiB: 4 ranks 6.7 and 7.2 us, 8 ranks 12.1 and
+// 16.4; between cores that share no cache 10.7 and 9.3, 16.7 and 19.5. 128 KiB: 9.6 and 10.6, 21 and 25; 19.8 and 11.4,
+// 31 and 27.
+constexpr std::size_t kSharedLentFrom = 128 << 10;
 
 // Crowded ranks leave the copies of messages up to this to be read after the call: so they do not wait for each other
 // at its end, for which a rank would have to get the processor once more. The next call copies to another place, so
@@ -112,17 +119,15 @@ std::vector<Rule> built_in_rules() {
       {all_gather, kAnyRanks, HostCount::several, kJoinedBytes, canonical, bruck},
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
-      {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
-      // Measured with 3, 4 and 8 ranks on 2 cores: bench/results/2026-11-26-one-copy.md and 2026-11-26-one-way.md have
-      // the figures. 16 ranks: now chain was quicker, now hierarchical (bench/results/2026-11-26-pressure.md).
+      {broadcast, kAnyRanks, HostCount::any, kSharedFrom - 1, canonical, binomial_tree},
+      // Measured with 3, 4, 6, 8 and 16 ranks on 2 cores: bench/results/2026-11-27-many-ranks.md has the figures.
+      {broadcast, 3, HostCount::one, 64 * kKiB, canonical, binomial_tree},
       {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 3, HostCount::one, 1024 * kKiB, canonical, chain},
-      {broadcast, 8, HostCount::one, 128 * kKiB, canonical, chain},
-      {broadcast, 8, HostCount::one, 256 * kKiB, canonical, hierarchical},
-      {broadcast, 4, HostCount::one, 512 * kKiB, canonical, chain},
-      {broadcast, 8, HostCount::one, 4096 * kKiB, canonical, one_shot},
+      {broadcast, 16, HostCount::one, 4096 * kKiB, canonical, one_shot},
       {broadcast, 3, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 8, HostCount::one, kAnyBytes, canonical, hierarchical},
+      {broadcast, kAnyRanks, HostCount::any, 64 * kKiB, canonical, binomial_tree},
       {broadcast, kAnyRanks, HostCount::any, kAnyBytes, canonical, chain},
       {barrier, kAnyRanks, HostCount::any, kAnyBytes, canonical, dissemination},
       {reduce, 2, HostCount::any, kAnyBytes, canonical, one_shot},
@@ -196,6 +201,7 @@ bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdi
   const std::size_t sent = collective == Collective::broadcast ? bytes : bytes / static_cast<std::size_t>(ranks);
   // With one reader the copy would only be made elsewhere.
   if (here <= 2 || sent > kCopiedOnceAtMost) return false;
+  if (collective == Collective::broadcast && here > 3) return bytes >= kSharedFrom;
   if (!traits_of(collective).combines())
     return bytes > (here <= kFew ? kCopiedOnceForFewAbove : kCopiedOnceAbove) && sent >= kCopiedOnceFrom;
   const auto holds = [&](const SumsCopied& of) { return !crowded || here <= of.here; };
@@ -207,6 +213,10 @@ bool copies_inputs(std::size_t bytes, bool crowded) { return crowded && bytes <=
 
 bool leaves_copies(Collective collective, std::size_t bytes, bool crowded) {
   return crowded && !traits_of(collective).combines() && bytes <= kCopiesLeftAtMost;
+}
+
+bool copies_shared(Collective collective, std::size_t bytes, bool crowded) {
+  return crowded && collective == Collective::broadcast && bytes < kSharedLentFrom;
 }
 
 int pieces_ahead(Collective collective, const WholeMessage& message, int chunks) {

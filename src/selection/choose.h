@@ -87,6 +87,10 @@ bool copies_inputs(std::size_t bytes, bool crowded);
 // Likewise, whether a call ends before the copies have been read (Cut::leaves_copies).
 bool leaves_copies(Collective collective, std::size_t bytes, bool crowded);
 
+// Likewise, whether memory that the others can read where it lies is copied nevertheless (Cut::copies_shared): a call
+// that lends the caller's memory waits for its readers.
+bool copies_shared(Collective collective, std::size_t bytes, bool crowded);
+
 // A call's message, as all ranks know it.
 struct WholeMessage {
   std::size_t bytes = 0;

@@ -41,7 +41,7 @@ TEST_P(CopiedOnce, BroadcastBringsTheRootsMessageWhateverTheMemory) {
       GetParam(),
       [](Communicator& world) {
         int call = 0;
-        for (const std::size_t count : {131'000u, 131'073u, 524'289u, 1'000'003u, 140'000u})
+        for (const std::size_t count : {32'768u, 50'001u, 131'000u, 131'073u, 524'289u, 1'000'003u, 140'000u})
           for (int root = 0; root < world.size(); ++root, ++call) {
             Elements memory(world, count, call + world.rank());
             for (int again = 0; again < 2; ++again) {

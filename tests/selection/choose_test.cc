@@ -154,13 +154,16 @@ TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {
   const auto chosen = [](int ranks, std::size_t bytes) {
     return Chooser(ChoiceTable::built_in(), ranks, 1).choose(Collective::broadcast, bytes, kCanonical);
   };
-  for (const int ranks : {3, 4, 8}) EXPECT_EQ(chosen(ranks, 64 << 10), Algorithm::binomial_tree);
+  EXPECT_EQ(chosen(3, 64 << 10), Algorithm::binomial_tree);
   EXPECT_EQ(chosen(3, 1 << 20), Algorithm::chain);
   EXPECT_EQ(chosen(3, (1 << 20) + 1), Algorithm::one_shot);
-  EXPECT_EQ(chosen(4, 256 << 10), Algorithm::hierarchical);
-  EXPECT_EQ(chosen(4, 512 << 10), Algorithm::chain);
-  EXPECT_EQ(chosen(4, (512 << 10) + 1), Algorithm::one_shot);
-  EXPECT_EQ(chosen(5, (256 << 10) + 1), Algorithm::one_shot);
+  for (const int ranks : {4, 8, 16}) {
+    EXPECT_EQ(chosen(ranks, (64 << 10) - 1), Algorithm::binomial_tree);
+    EXPECT_EQ(chosen(ranks, 64 << 10), Algorithm::one_shot);
+    EXPECT_EQ(chosen(ranks, 4 << 20), Algorithm::one_shot);
+  }
+  EXPECT_EQ(chosen(17, 64 << 10), Algorithm::binomial_tree);
+  EXPECT_EQ(chosen(17, (64 << 10) + 1), Algorithm::chain);
 }
 
 TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {

@@ -20,6 +20,20 @@ TEST(Choose, WithFewReadersOnlyLongerMessagesAreCopiedOnce) {
   EXPECT_FALSE(copies_once(kAllGather, 2 * kMiddle, 2, 2, true)) << "there is one reader";
 }
 
+TEST(Choose, BroadcastsToSeveralOthersAreCopiedOnceFromTheSizeOnAtWhichTheyGoByOneShot) {
+  for (const bool crowded : {false, true}) {
+    EXPECT_FALSE(copies_once(Collective::broadcast, (64 << 10) - 1, 4, 4, crowded));
+    EXPECT_TRUE(copies_once(Collective::broadcast, 64 << 10, 4, 4, crowded));
+    EXPECT_FALSE(copies_once(Collective::broadcast, (4 << 20) + 1, 4, 4, crowded)) << "too much memory";
+    EXPECT_FALSE(copies_once(Collective::broadcast, 512 << 10, 3, 3, crowded));
+    EXPECT_TRUE(copies_once(Collective::broadcast, (512 << 10) + 1, 3, 3, crowded));
+  }
+  EXPECT_TRUE(copies_shared(Collective::broadcast, (128 << 10) - 1, true));
+  EXPECT_FALSE(copies_shared(Collective::broadcast, 128 << 10, true)) << "quicker if it is lent";
+  EXPECT_FALSE(copies_shared(Collective::broadcast, 64 << 10, false)) << "nobody takes turns";
+  EXPECT_FALSE(copies_shared(Collective::all_gather, 64 << 10, true));
+}
+
 TEST(Choose, CrowdedRanksCopySumsOnceTheMoreTheyAre) {
   const auto copies = [](std::size_t kib, int ranks, int here, bool crowded = true) {
     return copies_once(Collective::all_reduce, kib << 10, ranks, here, crowded);
