@@ -54,7 +54,7 @@ class CallTimes {
       next_->completed.take();
       pass();
     }
-    // It is completed in the microsecond in which it was entered. A reading takes 10 ns, a short broadcast 70.
+    // It took so little that it counts as completed when it was entered. A reading takes 10 ns, a short broadcast 70.
     void completes_at_once() {
       next_->completed.take(next_->entered);
       pass();

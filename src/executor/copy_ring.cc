@@ -14,7 +14,7 @@ bool CopyRing::Left::is_read(std::span<const PeerLink> links, int& reader) const
 }
 
 void CopyRing::fit(std::size_t bytes, bool goes_ahead, const Allocate& allocate) {
-  const std::size_t wanted = std::max(2 * bytes, goes_ahead ? kAheadBytes : 0);
+  const std::size_t wanted = length_for(bytes, goes_ahead);
   if (memory_ != nullptr && memory_->bytes() >= wanted) return;
   if (!left_.empty()) outgrown_.push_back({memory_, left_.back()});
   left_.clear();
@@ -23,8 +23,8 @@ void CopyRing::fit(std::size_t bytes, bool goes_ahead, const Allocate& allocate)
   taken_ = {};
 }
 
-std::byte* CopyRing::take(std::size_t bytes) {
-  const std::size_t begin = taken_.end + bytes <= memory_->bytes() ? taken_.end : 0;
+std::byte* CopyRing::take(std::size_t bytes, bool goes_ahead) {
+  const std::size_t begin = taken_.end + bytes <= length_for(bytes, goes_ahead) ? taken_.end : 0;
   taken_.begin = begin;
   taken_.end = begin + bytes;
   return memory_->data() + begin;

@@ -2,6 +2,7 @@
 // call waits for the readers of the earlier calls whose places it takes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,20 +18,21 @@ namespace tutti::internal {
 
 class CopyRing {
  public:
-  // Each reader that shares its processor with the writer takes a turn for as many calls as there are places; longer
-  // rings leave the cache. Broadcast on 2 cores of a Zen 4 that shared a cache, own buffers, us, with 1, 2, 4 and 8
-  // MiB: 4 ranks 64 KiB 8.0, 6.6, 6.8, 7.2, 256 KiB 23, 18, 16.5, 17; 8 ranks 256 KiB 43, 41, 39, 40; 16 ranks 64 KiB
-  // -, 26, 27, 29, 1 MiB -, 501, 464, 534. An all_gather, whose ranks wait for each other anyway, gains nothing: 4
-  // ranks 1 MiB 100 with two places, 95, 100 and 103 with 1, 2 and 4 MiB; 8 ranks 512 KiB 98, 101, 104 and 111.
-  static constexpr std::size_t kAheadBytes = 4 << 20;
+  // How far a rank goes ahead that waits for nobody but readers: so many bytes, and so many calls at most. A reader
+  // that shares its processor with it takes a turn for as many calls as it is ahead; longer rings leave the cache.
+  // Broadcast on 2 cores of a Zen 4 that shared a cache, ordinary memory, us, with 1, 2, 4 and 8 MiB: 4 ranks 64
+  // KiB 8.0, 6.6, 6.8, 7.2, 256 KiB 23, 18, 16.5, 17; 8 ranks 256 KiB 43, 41, 39, 40. An all_gather, whose ranks wait
+  // for each other in any case, gains nothing: 4 ranks 1 MiB 100 with two places, 95, 100 and 103 with 1, 2 and 4 MiB;
+  // 8 ranks 512 KiB 98, 101, 104 and 111.
+  static constexpr std::size_t kAheadBytes = 4 << 20, kAheadCalls = 32;
   using Allocate = std::function<std::shared_ptr<SymmetricMemory>(std::size_t bytes)>;
 
-  // Makes room for two calls of `bytes`, while no call is under way. goes_ahead: the rank waits for nobody but readers,
-  // so there is room for as many calls as kAheadBytes holds. Throws what `allocate` throws.
+  // Before calls of `bytes` begin, none is under way: makes room for two of them in a row, or for as many as a rank
+  // that goes_ahead may be ahead. Throws what `allocate` throws.
   void fit(std::size_t bytes, bool goes_ahead, const Allocate& allocate);
 
-  // The place of the next call, not to be written to before is_read().
-  std::byte* take(std::size_t bytes);
+  // The place of the next call, as said to fit(). Not to be written to before is_read().
+  std::byte* take(std::size_t bytes, bool goes_ahead);
   // Whether all peers have read what lay there. If not: one that has not, in `reader`. Also frees what was outgrown and
   // has been read. Throws what channels throw.
   bool is_read(std::span<const PeerLink> links, int& reader);
@@ -41,6 +43,11 @@ class CopyRing {
   void hand_to(std::span<const PeerLink> links) const;
 
  private:
+  // How much of the ring such calls go round.
+  static std::size_t length_for(std::size_t bytes, bool goes_ahead) {
+    return std::max(2 * bytes, goes_ahead ? std::min(kAheadBytes, kAheadCalls * bytes) : 0);
+  }
+
   struct Left {  // by one call
     std::size_t begin = 0, end = 0;
     std::vector<std::uint64_t> sent{};  // by rank: PeerLink::sent behind the last message that lies there

@@ -354,9 +354,10 @@ std::unique_ptr<Plan> make_plan(const Call& call, const AlgorithmEntry& entry, i
     return make_part(call, entry, rank, layout, chunks, host, elements, cut, custom);
   };
   auto plan = part(count);
-  if (entry.copied_once != Copied::nothing && cut.copies_once && !cut.copies_shared && plan->scratch_bytes > 0) {
+  if (entry.copied_once != Copied::nothing && cut.copies_once && plan->scratch_bytes > 0) {
     Cut uncopied = cut;
-    uncopied.copies_once = uncopied.copies_inputs = uncopied.leaves_copies = false;
+    uncopied.copies_once = uncopied.copies_inputs = uncopied.leaves_copies = uncopied.copies_shared = false;
+    plan->copies_shared = cut.copies_shared;
     plan->copied = entry.copied_once;
     plan->uncopied = make_plan(call, entry, rank, layout, chunks, host, uncopied, custom);
   }

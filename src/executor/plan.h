@@ -61,9 +61,11 @@ struct Plan {
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
   // If this plan copies something once for several ranks (Message::copies_once): what, and the plan that does not copy
-  // it. That one is for memory that the others can read where it lies (Transport::shares).
+  // it. That one is for memory that the others can read where it lies (Transport::shares); with copies_shared only if
+  // no other rank reads any memory of this one.
   Copied copied = Copied::nothing;
   std::unique_ptr<Plan> uncopied;
+  bool copies_shared = false;
   // Where rows are not all of one length there is one part, and row_bytes is the rank's longest.
   std::size_t row_bytes = 0, whole_row_bytes = 0;
   bool meets_on_device = false;  // ranks whose buffers lie on one device may do it there
@@ -98,10 +100,10 @@ struct Cut {
   // Of different lengths: such a call is not cut, nor is that of an algorithm whose messages are of several rows.
   const CallRows* rows = nullptr;
   bool in_place = false;  // of rows that are exchanged: the output is the memory of the input
-  // As of Message, where the memory is not such that others can read it; the other two only with copies_once.
+  // As of Message, where the memory is not such that others can read it. What follows only with copies_once.
   bool copies_once = false, copies_inputs = false;
   bool leaves_copies = false;  // the call need not wait until they have been read
-  bool copies_shared = false;  // memory that the others can read is copied too
+  bool copies_shared = false;  // as of Plan
   int ahead = 0;               // as of Message
 };
 

@@ -19,7 +19,7 @@ class Scratch {
 
   // Before operations of `plan` begin, none is under way: makes room for them. Throws what `allocate` throws.
   void fit(const Plan& plan, const Allocate& allocate) {
-    if (plan.leaves_copies) return copies_.fit(plan.scratch_bytes, only_sends(plan), allocate);
+    if (plan.leaves_copies) return copies_.fit(plan.scratch_bytes, goes_ahead(plan), allocate);
     if (plan.scratch_bytes == 0 || (own_ != nullptr && own_->bytes() >= plan.scratch_bytes)) return;
     own_ = nullptr;
     own_data_ = nullptr;
@@ -29,7 +29,9 @@ class Scratch {
 
   // Once for each operation of `plan`, as it begins: its memory. If the plan leaves copies, not to be written to before
   // copies().is_read().
-  std::byte* begin(const Plan& plan) { return plan.leaves_copies ? copies_.take(plan.scratch_bytes) : own_data_; }
+  std::byte* begin(const Plan& plan) {
+    return plan.leaves_copies ? copies_.take(plan.scratch_bytes, goes_ahead(plan)) : own_data_;
+  }
   CopyRing& copies() { return copies_; }
 
   // The communicator ends: its channels keep what peers may still read. Throws std::bad_alloc.
@@ -39,7 +41,8 @@ class Scratch {
   }
 
  private:
-  static bool only_sends(const Plan& plan) {
+  // The rank receives nothing.
+  static bool goes_ahead(const Plan& plan) {
     return std::ranges::none_of(plan.traffic, [](const Traffic& traffic) { return traffic.arrivals > 0; });
   }
 

@@ -34,7 +34,7 @@ class CallLedger {
     history_->completed(sequence);
     clock_.completes();
   }
-  // In the microsecond in which it began.
+  // It took so little that its end counts as its beginning.
   void complete_at_once(std::uint32_t sequence) {
     history_->completed(sequence);
     clock_.completes_at_once();

@@ -46,12 +46,12 @@ constexpr std::size_t kCopiedSliceBytes = 512 * kKiB;
 constexpr std::size_t kCopiedOnceAbove = 256 << 10, kCopiedOnceForFewAbove = 512 << 10, kCopiedOnceAtMost = 4 << 20;
 constexpr std::ptrdiff_t kFew = 4;  // ranks of the host
 constexpr std::size_t kCopiedOnceFrom = 32 << 10;
-// Broadcasts to more than two others of the host: 8 crowded ranks 32 KiB 10.6 and 11.9 us, 64 KiB 20
-// and 12, 256 KiB 76 and 40.
+// Broadcasts to more than two others of the host. 8 crowded ranks by binomial_tree and by one_shot, which copies once:
+// 32 KiB 10.6 and 11.9 us, 64 KiB 20 and 12. Not measured with a core for each rank.
 constexpr std::size_t kSharedFrom = 64 << 10;
-// Broadcasts of symmetric memory by crowded ranks, copied and lent. 64 KiB: 4 ranks 6.7 and 7.2 us, 8 ranks 12.1 and
-// 16.4; between cores that share no cache 10.7 and 9.3, 16.7 and 19.5. 128 KiB: 9.6 and 10.6, 21 and 25; 19.8 and 11.4,
-// 31 and 27.
+// Broadcasts of symmetric memory by 4 and 8 crowded ranks, copied and lent, us. Cores that share a cache: 64 KiB 6.7
+// and 7.2, 12.1 and 16.4; 128 KiB 9.6 and 10.6, 21 and 25. Cores that share none: 64 KiB 10.7 and 9.3, 16.7 and 19.5;
+// 128 KiB 19.8 and 11.4, 31 and 27. So 128 KiB loses less than it gains.
 constexpr std::size_t kSharedLentFrom = 128 << 10;
 
 // Crowded ranks leave the copies of messages up to this to be read after the call: so they do not wait for each other
@@ -120,7 +120,8 @@ std::vector<Rule> built_in_rules() {
       {all_gather, 32, HostCount::any, kAnyBytes, canonical, one_shot},
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, kSharedFrom - 1, canonical, binomial_tree},
-      // Measured with 3, 4, 6, 8 and 16 ranks on 2 cores: bench/results/2026-11-27-many-ranks.md has the figures.
+      // Measured with 3, 4, 6, 8 and 16 ranks on 2 cores (bench/results/2026-11-27-many-ranks.md), not with a core
+      // each.
       {broadcast, 3, HostCount::one, 64 * kKiB, canonical, binomial_tree},
       {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 3, HostCount::one, 1024 * kKiB, canonical, chain},

@@ -77,8 +77,8 @@ class Chooser {
 };
 
 // Whether a rank copies what it sends to several others once, to where those of its host can read it
-// (Message::copies_once), if it lies in ordinary memory. `bytes`: of the whole message; `here`: ranks of its host.
-// crowded: they share processors, which counts for all_reduce alone.
+// (Message::copies_once), if it lies in ordinary memory; see copies_shared(). `bytes`: of the whole message; `here`:
+// ranks of its host. crowded: they share processors, which counts for all_reduce alone.
 bool copies_once(Collective collective, std::size_t bytes, int ranks, std::ptrdiff_t here, bool crowded);
 
 // Where results are copied once, whether inputs are copied, too (Message::copies_inputs).
@@ -87,7 +87,7 @@ bool copies_inputs(std::size_t bytes, bool crowded);
 // Likewise, whether a call ends before the copies have been read (Cut::leaves_copies).
 bool leaves_copies(Collective collective, std::size_t bytes, bool crowded);
 
-// Likewise, whether memory that the others can read where it lies is copied nevertheless (Cut::copies_shared): a call
+// Likewise, whether memory that the others can read where it lies is copied nevertheless (Plan::copies_shared): a call
 // that lends the caller's memory waits for its readers.
 bool copies_shared(Collective collective, std::size_t bytes, bool crowded);
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "executor/idle_channel.h"
-#include "executor/scratch.h"
 
 namespace tutti::internal {
 namespace {
@@ -43,8 +42,8 @@ class CopyRingOf : public testing::Test {
     });
   }
   // A call that sends one message to each peer. Where it lies.
-  std::byte* call(std::size_t bytes = kBytes) {
-    std::byte* const at = ring_.take(bytes);
+  std::byte* call(std::size_t bytes = kBytes, bool goes_ahead = false) {
+    std::byte* const at = ring_.take(bytes, goes_ahead);
     EXPECT_TRUE(is_read());
     for (std::size_t peer = 1; peer < links_.size(); ++peer) ++links_[peer].sent;
     ring_.leave(links_);
@@ -77,7 +76,7 @@ TEST_F(CopyRingOf, ACallWaitsForTheReadersOfTheCallWhosePlaceItTakes) {
   call();
   call();
   readers_[0]->read = 2;
-  ring_.take(kBytes);
+  ring_.take(kBytes, false);
   EXPECT_FALSE(is_read());
   EXPECT_EQ(reader_, 2);
   readers_[1]->read = 1;
@@ -86,12 +85,31 @@ TEST_F(CopyRingOf, ACallWaitsForTheReadersOfTheCallWhosePlaceItTakes) {
 
 TEST_F(CopyRingOf, ARankThatWaitsForNobodyElseGoesFurtherAhead) {
   fit(kBytes, true);
-  std::byte* const first = call();
-  for (std::size_t i = 1; i < CopyRing::kAheadBytes / kBytes; ++i) EXPECT_EQ(call(), first + i * kBytes);
-  EXPECT_EQ(ring_.take(kBytes), first);
+  std::byte* const first = call(kBytes, true);
+  for (std::size_t i = 1; i < CopyRing::kAheadCalls; ++i) EXPECT_EQ(call(kBytes, true), first + i * kBytes);
+  EXPECT_EQ(ring_.take(kBytes, true), first);
   EXPECT_FALSE(is_read());
   all_have_read(1);
   EXPECT_TRUE(is_read());
+}
+
+TEST_F(CopyRingOf, OthersTakeTwoPlacesOfALongRingToo) {
+  fit(kBytes, true);
+  for (std::size_t i = 0; i < 5; ++i) call(kBytes, true);
+  all_have_read(5);
+  std::byte *const first = call(), *const second = call();
+  EXPECT_NE(first, second);
+  all_have_read(7);
+  EXPECT_EQ(call(), first);
+  EXPECT_EQ(call(), second);
+}
+
+TEST_F(CopyRingOf, LongCallsTakeAsMuchAsIsWorthIt) {
+  constexpr std::size_t kLong = CopyRing::kAheadBytes / 4;
+  fit(kLong, true);
+  std::byte* const first = call(kLong, true);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(call(kLong, true), first + i * kLong);
+  EXPECT_EQ(ring_.take(kLong, true), first);
 }
 
 // Which calls lie where the next one goes, by every sequence of a few lengths: nothing is overwritten that has not been
@@ -101,13 +119,14 @@ TEST_F(CopyRingOf, CallsOfDifferentLengthsWaitForWhatTheyOverwrite) {
   struct Place {
     std::byte *begin, *end;
   };
-  for (unsigned sequence = 0; sequence < 1u << 14; sequence += 7) {
+  fit(kBytes, true);
+  for (unsigned sequence = 0; sequence < 1u << 14; ++sequence) {
     std::vector<Place> left;  // that has not been read
     std::uint64_t read = links_[1].sent;
     all_have_read(read);
     for (unsigned i = 0, rest = sequence; i < 7; ++i, rest /= 4) {
       const std::size_t bytes = kLengths[rest % 4];
-      std::byte* const at = ring_.take(bytes);
+      std::byte* const at = ring_.take(bytes, sequence % 3 == 0);
       const auto overlaps = [&](const Place& place) { return place.begin < at + bytes && at < place.end; };
       while (std::ranges::any_of(left, overlaps)) {
         ASSERT_FALSE(is_read());
@@ -141,6 +160,15 @@ TEST_F(CopyRingOf, MemoryThatNobodyReadsIsNotKept) {
   EXPECT_EQ(alive(), 1u);
 }
 
+TEST_F(CopyRingOf, OutgrownMemoryIsHandedOnWhereThereIsNoneToReplaceIt) {
+  call();
+  EXPECT_THROW(ring_.fit(2 * kBytes, false, [](std::size_t) -> std::shared_ptr<SymmetricMemory> { throw 1; }), int);
+  ring_.hand_to(links_);
+  ring_ = CopyRing();
+  for (const Keeper* const reader : readers_) EXPECT_EQ(reader->kept.size(), 1u);
+  EXPECT_EQ(alive(), 1u);
+}
+
 // Each channel knows what it still lends.
 TEST_F(CopyRingOf, ChannelsAreHandedAllMemory) {
   call();
@@ -150,32 +178,6 @@ TEST_F(CopyRingOf, ChannelsAreHandedAllMemory) {
   ring_ = CopyRing();
   for (const Keeper* const reader : readers_) EXPECT_EQ(reader->kept.size(), 2u);
   EXPECT_EQ(alive(), 2u);
-}
-
-TEST(Scratch, APlanThatLeavesNothingHasAPlaceOfItsOwn) {
-  Plan plan;
-  plan.scratch_bytes = 4096;
-  Scratch scratch;
-  std::vector<std::size_t> asked;
-  const auto allocate = [&](std::size_t bytes) {
-    asked.push_back(bytes);
-    return std::make_shared<SymmetricMemory>(nullptr, bytes);
-  };
-  scratch.fit(plan, allocate);
-  std::byte* const own = scratch.begin(plan);
-  plan.leaves_copies = true;
-  plan.traffic = {{.sends = 1, .lends = 0, .receives = 1, .arrivals = 1}};
-  scratch.fit(plan, allocate);
-  std::byte* const left = scratch.begin(plan);
-  EXPECT_NE(left, own);
-  plan.leaves_copies = false;
-  EXPECT_EQ(scratch.begin(plan), own);
-  EXPECT_EQ(scratch.begin(plan), own);
-  EXPECT_EQ(asked, (std::vector<std::size_t>{4096, 2 * 4096}));
-  plan.leaves_copies = true;
-  plan.traffic = {{.sends = 1}};
-  scratch.fit(plan, allocate);
-  EXPECT_EQ(asked.back(), CopyRing::kAheadBytes) << "the root of a broadcast only sends";
 }
 
 }  // namespace

@@ -162,8 +162,15 @@ TEST(Choose, ABroadcastOnOneHostGoesByWhatWasQuickestThere) {
     EXPECT_EQ(chosen(ranks, 64 << 10), Algorithm::one_shot);
     EXPECT_EQ(chosen(ranks, 4 << 20), Algorithm::one_shot);
   }
-  EXPECT_EQ(chosen(17, 64 << 10), Algorithm::binomial_tree);
-  EXPECT_EQ(chosen(17, (64 << 10) + 1), Algorithm::chain);
+  for (const int ranks : {3, 4, 8, 9, 16})
+    EXPECT_EQ(chosen(ranks, (4 << 20) + 1), 4 <= ranks && ranks <= 8 ? Algorithm::hierarchical : Algorithm::chain);
+  for (const int ranks : {2, 17}) {
+    EXPECT_EQ(chosen(ranks, 64 << 10), Algorithm::binomial_tree);
+    EXPECT_EQ(chosen(ranks, (64 << 10) + 1), Algorithm::chain);
+  }
+  for (const int hosts : {2, 4})
+    EXPECT_EQ(Chooser(ChoiceTable::built_in(), 4, hosts).choose(Collective::broadcast, 64 << 10, kCanonical),
+              Algorithm::binomial_tree);
 }
 
 TEST(Choose, SharedHostsAreSeveralThatHoldSeveralRanks) {

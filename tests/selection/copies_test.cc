@@ -29,7 +29,7 @@ TEST(Choose, BroadcastsToSeveralOthersAreCopiedOnceFromTheSizeOnAtWhichTheyGoByO
     EXPECT_TRUE(copies_once(Collective::broadcast, (512 << 10) + 1, 3, 3, crowded));
   }
   EXPECT_TRUE(copies_shared(Collective::broadcast, (128 << 10) - 1, true));
-  EXPECT_FALSE(copies_shared(Collective::broadcast, 128 << 10, true)) << "quicker if it is lent";
+  EXPECT_FALSE(copies_shared(Collective::broadcast, 128 << 10, true)) << "between far cores lending is much quicker";
   EXPECT_FALSE(copies_shared(Collective::broadcast, 64 << 10, false)) << "nobody takes turns";
   EXPECT_FALSE(copies_shared(Collective::all_gather, 64 << 10, true));
 }
