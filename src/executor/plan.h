@@ -61,8 +61,8 @@ struct Plan {
   std::size_t parts = 1;
   std::unique_ptr<Plan> last;
   // If this plan copies something once for several ranks (Message::copies_once): what, and the plan that does not copy
-  // it. That one is for memory that the others can read where it lies (Transport::shares); with copies_shared only if
-  // no other rank reads any memory of this one.
+  // it. That one is for memory that the others can read where it lies (Transport::shares). With copies_shared such
+  // memory is copied too, and that plan is for transports whose peers read no memory of this rank.
   Copied copied = Copied::nothing;
   std::unique_ptr<Plan> uncopied;
   bool copies_shared = false;

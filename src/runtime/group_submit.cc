@@ -124,8 +124,8 @@ const Plan& Group::plan_for_memory(const Request& request) const {
   const Plan& plan = *request.plan;
   const bool shares = plan.copied == Copied::input ? job_->transports().shares(request.input.data, plan.input_bytes)
                                                    : job_->transports().shares(request.output, plan.output_bytes);
-  const bool is_any_shared = job_->transports().shares(nullptr, 1);  // peers read no memory of this rank
-  return is_any_shared || (shares && !plan.copies_shared) ? *plan.uncopied : plan;
+  const bool is_never_read = job_->transports().shares(nullptr, 1);  // by peers: then all memory counts as shared
+  return is_never_read || (shares && !plan.copies_shared) ? *plan.uncopied : plan;
 }
 
 // Releases the engine for CUDA: its calls may wait for a stream, and the thread that lets that stream go on may need

@@ -49,6 +49,15 @@ class CopyRingOf : public testing::Test {
     ring_.leave(links_);
     return at;
   }
+  // Calls take two places in turn, once all `before` messages have been read.
+  void expect_two_places(std::uint64_t before) {
+    all_have_read(before);
+    std::byte *const first = call(), *const second = call();
+    EXPECT_NE(first, second);
+    all_have_read(before + 2);
+    EXPECT_EQ(call(), first);
+    EXPECT_EQ(call(), second);
+  }
   bool is_read() { return ring_.is_read(links_, reader_); }
   void all_have_read(std::uint64_t messages) {
     for (Keeper* const reader : readers_) reader->read = messages;
@@ -64,13 +73,7 @@ class CopyRingOf : public testing::Test {
   int reader_ = -1;
 };
 
-TEST_F(CopyRingOf, CallsTakeTwoPlacesInTurn) {
-  std::byte *const first = call(), *const second = call();
-  EXPECT_NE(first, second);
-  all_have_read(2);
-  EXPECT_EQ(call(), first);
-  EXPECT_EQ(call(), second);
-}
+TEST_F(CopyRingOf, CallsTakeTwoPlacesInTurn) { expect_two_places(0); }
 
 TEST_F(CopyRingOf, ACallWaitsForTheReadersOfTheCallWhosePlaceItTakes) {
   call();
@@ -96,12 +99,7 @@ TEST_F(CopyRingOf, ARankThatWaitsForNobodyElseGoesFurtherAhead) {
 TEST_F(CopyRingOf, OthersTakeTwoPlacesOfALongRingToo) {
   fit(kBytes, true);
   for (std::size_t i = 0; i < 5; ++i) call(kBytes, true);
-  all_have_read(5);
-  std::byte *const first = call(), *const second = call();
-  EXPECT_NE(first, second);
-  all_have_read(7);
-  EXPECT_EQ(call(), first);
-  EXPECT_EQ(call(), second);
+  expect_two_places(5);
 }
 
 TEST_F(CopyRingOf, LongCallsTakeAsMuchAsIsWorthIt) {
@@ -112,8 +110,8 @@ TEST_F(CopyRingOf, LongCallsTakeAsMuchAsIsWorthIt) {
   EXPECT_EQ(ring_.take(kLong, true), first);
 }
 
-// Which calls lie where the next one goes, by every sequence of a few lengths: nothing is overwritten that has not been
-// read, and a call waits for no other.
+// Every sequence of seven calls of these lengths: nothing is overwritten that has not been read, and a call waits for
+// nothing else.
 TEST_F(CopyRingOf, CallsOfDifferentLengthsWaitForWhatTheyOverwrite) {
   constexpr std::array<std::size_t, 4> kLengths = {64, 1024, 2560, kBytes};
   struct Place {

@@ -66,6 +66,7 @@ class Channel final : public internal::Channel {
   bool withdraw() override { return lines_->lanes().withdraw(); }
 
  private:
+  // Not inline, so that the usual sent() saves no registers: 8 instructions.
   [[gnu::noinline]] std::uint64_t sent_after_progress();
 
   std::unique_ptr<Lines, Retired::Adder> lines_;
