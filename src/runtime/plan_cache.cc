@@ -14,10 +14,11 @@ namespace {
 static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
 
 // Long enough that the fixed cost of a part (a round between the ranks, three launches) is little beside its bytes.
-// Short enough that the first and the last part, which nothing overlaps, are little of a call. Not measured yet.
+// Short enough that the first and the last part, which nothing overlaps, are little of a call, and that the slots stay
+// in the host's cache: of 16 MiB and more, a byte took 2.5 times as long (bench/results/2026-11-27-gpu-parts.md).
 constexpr std::size_t kPartBytes = 8 << 20;
 // All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
-constexpr std::size_t kMaxParts = 32;
+constexpr std::size_t kMaxParts = 128;
 }  // namespace
 
 PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, const Host& host, bool cuts, const Log& log)
