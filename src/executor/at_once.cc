@@ -24,24 +24,41 @@ std::size_t behind_last_send(const Plan& plan) {
 AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace) {
   if (!suits(plan, links)) return;
   plan_ = &plan;
-  links_ = links;
   workspace_ = &workspace;
   shown_.resize(links.size());
+  const auto await = [&](std::int32_t peer, std::size_t bytes) {
+    in_.push_back({&links[static_cast<std::size_t>(peer)], peer, bytes});
+  };
   const std::size_t first = behind_last_send(plan);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     if (const auto* const send = std::get_if<SendStep>(&step)) {
-      out_.push_back(send);
+      out_.push_back({&links[static_cast<std::size_t>(send->peer)], send->from, send->bytes, send->copier});
     } else if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
-      in_.push_back({receive->peer, receive->bytes});
-      rest_.push_back(&step);
+      await(receive->peer, receive->bytes);
+      rest_.push_back({.messages = 1, .to = receive->to});
     } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
-      i < first ? copies_.push_back(reduce) : rest_.push_back(&step);
+      (i < first ? copies_ : rest_).push_back(part_of(*reduce));
       for (const PlanSource& source : plan.sources_of(*reduce))
-        if (source.peer != kLocal) in_.push_back({source.peer, reduce->count * source.element_bytes});
+        if (source.peer != kLocal) await(source.peer, reduce->count * source.element_bytes);
       if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
     }
   }
+}
+
+// Nothing is lent, so a result that has a finisher is finished in the same pass.
+auto AtOnce::part_of(const ReduceStep& step) const -> Part {
+  const ReduceStep& to = step.finisher != 0 ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
+  const std::span<const PlanSource> sources = plan_->sources_of(step);
+  const auto messages = std::ranges::count_if(sources, [](const PlanSource& source) { return source.peer != kLocal; });
+  const bool is_local_copy = sources.size() == 1 && messages == 0 && !to.finish;
+  return {.reduction = &step,
+          .is_local_copy = is_local_copy,
+          .messages = static_cast<std::size_t>(messages),
+          .from = is_local_copy ? sources[0].from() : Place{},
+          .to = to.to,
+          .is_partial = to.partial,
+          .number = step.reduction + (step.finisher != 0 ? 1u : 0u)};
 }
 
 // One round: what is sent does not depend on what comes. A short message each way at most.
@@ -78,18 +95,19 @@ bool AtOnce::suits(const Plan& plan, std::span<const PeerLink> links) {
 
 bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
   spaces_ = Spaces(input, output, workspace_->scratch.begin(*plan_));
-  for (const SendStep* const send : out_)
-    if (!channel(send->peer).prepare_at_once(spaces_.at(send->from), send->bytes, send->copier)) return false;
-  for (const ReduceStep* const copy : copies_) combine(*copy);
-  for (const SendStep* const send : out_) channel(send->peer).send_at_once(tag, spaces_.at(send->from), send->bytes);
-  here_ = 0;
+  for (const Outgoing& message : out_)
+    if (!message.link->channel->prepare_at_once(spaces_.at(message.from), message.bytes, message.copier)) return false;
+  for (const Part& copy : copies_) combine(copy);
+  for (const Outgoing& message : out_)
+    message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes);
+  next_ = in_.begin();
   return true;
 }
 
-auto AtOnce::look(const Tag& tag) -> Arrival {
-  for (; here_ < in_.size(); ++here_) {
-    const auto [peer, bytes] = in_[here_];
-    Channel& from = channel(peer);
+auto AtOnce::look_further(const Tag& tag) -> Arrival {
+  for (; next_ != in_.end(); ++next_) {
+    const auto& [link, peer, bytes] = *next_;
+    Channel& from = *link->channel;
     const std::byte* shown = from.look_at_once(tag, bytes);
     if (shown == nullptr) {
       Tag other;
@@ -102,43 +120,38 @@ auto AtOnce::look(const Tag& tag) -> Arrival {
   return Arrival::whole;
 }
 
-void AtOnce::finish() {
-  for (const PlanStep* const step : rest_) {
-    if (const auto* const receive = std::get_if<ReceiveStep>(step)) {
-      take(receive->peer, spaces_.at(receive->to));
-      continue;
-    }
-    const auto& reduce = known<ReduceStep>(*step);
-    combine(reduce);
-    for (const PlanSource& source : plan_->sources_of(reduce))
-      if (source.peer != kLocal) take(source.peer, nullptr);
-  }
-  for (const SendStep* const send : out_) ++links_[static_cast<std::size_t>(send->peer)].sent;
-}
-
 // Each message is received once, or is a source of one reduction: so it is not needed any more.
-void AtOnce::take(std::int32_t peer, std::byte* to) {
-  channel(peer).take_at_once(to);
-  ++links_[static_cast<std::size_t>(peer)].taken;
+void AtOnce::finish() {
+  auto message = in_.begin();
+  for (const Part& part : rest_) {
+    if (part.reduction != nullptr) combine(part);
+    for (std::size_t i = 0; i < part.messages; ++i, ++message) {
+      message->link->channel->take_at_once(part.reduction == nullptr ? spaces_.at(part.to) : nullptr);
+      ++message->link->taken;
+    }
+  }
+  for (const Outgoing& sent : out_) ++sent.link->sent;
 }
 
-// Nothing is lent, so a result that has a finisher is finished in the same pass.
-void AtOnce::combine(const ReduceStep& step) {
-  const bool finishes = step.finisher != 0;
-  const ReduceStep& to = finishes ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
+inline void AtOnce::combine(const Part& part) {
+  if (part.is_local_copy && spaces_.at(part.from) == spaces_.at(part.to)) return;
+  reduce(part);
+}
+
+void AtOnce::reduce(const Part& part) {
+  const ReduceStep& step = *part.reduction;
+  if (step.count == 0) return;
   const PlanSource* const sources = &plan_->sources[step.first_source];
-  const bool is_local_copy = step.source_count == 1 && !to.finish && sources[0].peer == kLocal;
-  if (step.count == 0 || (is_local_copy && spaces_.at(sources[0].from()) == spaces_.at(to.to))) return;
   for (std::size_t i = 0; i < step.source_count; ++i) {
     const PlanSource& source = sources[i];
     const std::byte* const data =
         source.peer == kLocal ? spaces_.at(source.from()) : shown_[static_cast<std::size_t>(source.peer)];
     workspace_->sources[i] = {.data = data, .joins = source.joins, .partial = source.partial};
   }
-  workspace_->targets[0] = {spaces_.at(to.to), to.partial};
+  workspace_->targets[0] = {spaces_.at(part.to), part.is_partial};
   const FloatEnvironment environment;
-  plan_->reductions[step.reduction + (finishes ? 1 : 0)].run({workspace_->sources.data(), step.source_count},
-                                                             {workspace_->targets.data(), 1}, step.count, false);
+  plan_->reductions[part.number].run({workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), 1},
+                                     step.count, false);
 }
 
 }  // namespace tutti::internal

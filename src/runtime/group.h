@@ -186,7 +186,7 @@ class Group final : public JobMember, public std::enable_shared_from_this<Group>
   AtOnceEnd run_at_once(const CallSpec& spec, const Sides& sides, ConstBuffer input, Buffer output, const Terms& terms,
                         const Engine::Lock& lock);
   void remember_at_once(const Plan& plan, std::uint64_t label);
-  bool can_go_at_once() const;
+  bool can_go_at_once() const { return !is_busy() && !cut_off_ && failure_->is_well(); }
   Tag next_tag() const;
   void forget_at_once();
   bool ends_at_once(const Tag& tag, const Engine::Lock& lock);

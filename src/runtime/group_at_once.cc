@@ -33,8 +33,6 @@ void Group::forget_at_once() {
   short_ = ShortTransfer();
 }
 
-bool Group::can_go_at_once() const { return !is_busy() && !cut_off_ && failure_->is_well(); }
-
 Tag Group::next_tag() const {
   return Call::numbered(Call::labelled(ready_plan_->tag, ready_label_), ledger_.count() + 1);
 }

@@ -15,7 +15,8 @@ std::uintptr_t address_of(Buffer buffer) { return reinterpret_cast<std::uintptr_
 
 // What a rank does not hold (types/collective.h) may be anything. True where the call wants the plan that exchanges
 // rows in place.
-bool check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
+[[gnu::noinline]] bool check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool overlap) {
+  if (!plan.has_bytes()) return false;
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::invalid_argument, std::string(to_string(plan.call.collective)) + ": " + why);
   };
@@ -30,15 +31,13 @@ bool check_closely(const Plan& plan, std::uintptr_t in, std::uintptr_t out, bool
   return false;
 }
 
-bool check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
+inline bool check_buffers(const Plan& plan, ConstBuffer input, Buffer output) {
   const std::uintptr_t in = address_of(input), out = address_of(output);
-  if (!plan.has_bytes()) return false;
   const bool apart = in >= out + plan.output_bytes || out >= in + plan.input_bytes;
   const bool in_place = out - in == static_cast<std::uintptr_t>(plan.in_place);
-  const bool overlap = !(apart || in_place);
-  if (in == 0 || out == 0 || ((in | out) & (plan.alignment - 1)) != 0 || overlap)
-    return check_closely(plan, in, out, overlap);
-  return false;
+  const bool is_aligned = ((in | out) & (plan.alignment - 1)) == 0;
+  if ((in_place || apart) && is_aligned && in != 0 && out != 0) return false;
+  return check_closely(plan, in, out, !(apart || in_place));
 }
 
 void check_exchange_in_place(const CallSpec& spec) {
