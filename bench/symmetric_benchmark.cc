@@ -1,17 +1,21 @@
-// The same calls with ordinary, symmetric (Communicator::allocate) and adopted (Communicator::adopt) buffers, in the
-// same processes, by turns. What differs from process to process, such as where its pages lie, then differs for none of
-// the three; between processes it can be more than what is to be measured.
+// The same calls with ordinary, symmetric (Communicator::allocate) and adopted (Communicator::adopt) buffers, by turns.
+// Where a process's pages lie can change a time more than the kind of buffer does. Here all three kinds run in the same
+// processes.
 //
 //   tutti run -n 4 symmetric_benchmark [ROUNDS] [MOST_BYTES] [COLLECTIVE …]
 //
-// Of float32, from 8 bytes of the whole message to 16 MiB unless said. Rank 0 prints, for each size, microseconds of
-// the slowest rank, medians over the rounds; and the medians of the rounds' own ratios, with their quartiles.
+// Messages of float32, from 8 bytes to 16 MiB unless said; all_gather and reduce_scatter from the size at which each
+// rank's row has an element. Rank 0 prints, for each size, microseconds of the slowest rank, medians over the rounds
+// (25 unless said); and the medians of the rounds' own ratios, with their quartiles.
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +46,9 @@ struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
 std::unique_ptr<void, Free> pages(std::size_t bytes) {
-  return std::unique_ptr<void, Free>(std::aligned_alloc(kPage, bytes));
+  std::unique_ptr<void, Free> memory(std::aligned_alloc(kPage, bytes));
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
 }
 
 // `bytes` are those of the whole message, as `tutti bench` has them.
@@ -92,7 +98,7 @@ void measure(Communicator& world, std::string_view collective, std::span<const B
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 25;
   const std::size_t most = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 16 << 20;
   std::vector<std::string_view> collectives(argv + std::min(argc, 3), argv + argc);
@@ -120,6 +126,10 @@ int main(int argc, char** argv) {
                 world.size(), rounds);
   for (const std::string_view collective : collectives)
     for (std::size_t bytes = 8; bytes <= most; bytes *= bytes < 64 ? 8 : 4)
-      if (bytes / sizeof(float) >= static_cast<std::size_t>(world.size()))
+      if (collective == "all_reduce" || collective == "broadcast" ||
+          bytes / sizeof(float) >= static_cast<std::size_t>(world.size()))
         measure(world, collective, kinds, bytes, rounds);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "symmetric_benchmark: %s\n", error.what());
+  return 1;
 }

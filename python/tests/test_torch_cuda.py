@@ -185,8 +185,8 @@ def messages_both_ways(rank, size):
         for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]):
             request.wait()
         assert (y == other + 1).all()
+        # Before the sends: CUDA may wait for a send when it allocates memory or loads a kernel.
         first, second, doubled = torch.zeros_like(x), torch.zeros_like(x), x * 2
-        # Between sends, memory or a kernel that CUDA does not have yet would wait for the first one.
         torch.cuda.synchronize()
         requests = [dist.isend(x, other, tag=1), dist.isend(doubled, other, tag=2)]
         dist.recv(second, other, tag=2)  # in the other order

@@ -38,7 +38,7 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
       await(receive->peer, receive->bytes);
       rest_.push_back({.messages = 1, .to = receive->to});
     } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
-      (i < first ? copies_ : rest_).push_back(part_of(*reduce));
+      (i < first ? copies_ : rest_).push_back(task_of(*reduce));
       for (const PlanSource& source : plan.sources_of(*reduce))
         if (source.peer != kLocal) await(source.peer, reduce->count * source.element_bytes);
       if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
@@ -46,19 +46,18 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
   }
 }
 
-// Nothing is lent, so a result that has a finisher is finished in the same pass.
-auto AtOnce::part_of(const ReduceStep& step) const -> Part {
-  const ReduceStep& to = step.finisher != 0 ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
-  const std::span<const PlanSource> sources = plan_->sources_of(step);
-  const auto messages = std::ranges::count_if(sources, [](const PlanSource& source) { return source.peer != kLocal; });
-  const bool is_local_copy = sources.size() == 1 && messages == 0 && !to.finish;
-  return {.reduction = &step,
-          .is_local_copy = is_local_copy,
-          .messages = static_cast<std::size_t>(messages),
-          .from = is_local_copy ? sources[0].from() : Place{},
-          .to = to.to,
-          .is_partial = to.partial,
-          .number = step.reduction + (step.finisher != 0 ? 1u : 0u)};
+auto AtOnce::task_of(const ReduceStep& step) const -> Task {
+  const bool finishes = step.finisher != 0;
+  const ReduceStep& last = finishes ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
+  Task task{.reduction = &plan_->reductions[step.reduction + (finishes ? 1 : 0)],
+            .sources = plan_->sources_of(step),
+            .count = step.count,
+            .is_partial = last.partial,
+            .to = last.to};
+  for (const PlanSource& source : task.sources) task.messages += source.peer != kLocal ? 1 : 0;
+  task.is_local_copy = task.sources.size() == 1 && task.messages == 0 && !last.finish;
+  if (task.is_local_copy) task.from = task.sources[0].from();
+  return task;
 }
 
 // One round: what is sent does not depend on what comes. A short message each way at most.
@@ -97,7 +96,7 @@ bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
   spaces_ = Spaces(input, output, workspace_->scratch.begin(*plan_));
   for (const Outgoing& message : out_)
     if (!message.link->channel->prepare_at_once(spaces_.at(message.from), message.bytes, message.copier)) return false;
-  for (const Part& copy : copies_) combine(copy);
+  for (const Task& copy : copies_) combine(copy);
   for (const Outgoing& message : out_)
     message.link->channel->send_at_once(tag, spaces_.at(message.from), message.bytes);
   next_ = in_.begin();
@@ -120,38 +119,36 @@ auto AtOnce::look_further(const Tag& tag) -> Arrival {
   return Arrival::whole;
 }
 
-// Each message is received once, or is a source of one reduction: so it is not needed any more.
+// Each message has one use, so it is taken right behind it.
 void AtOnce::finish() {
   auto message = in_.begin();
-  for (const Part& part : rest_) {
-    if (part.reduction != nullptr) combine(part);
-    for (std::size_t i = 0; i < part.messages; ++i, ++message) {
-      message->link->channel->take_at_once(part.reduction == nullptr ? spaces_.at(part.to) : nullptr);
+  for (const Task& task : rest_) {
+    const bool combines = task.reduction != nullptr;
+    if (combines) combine(task);
+    for (const auto end = message + static_cast<std::ptrdiff_t>(task.messages); message != end; ++message) {
+      message->link->channel->take_at_once(combines ? nullptr : spaces_.at(task.to));
       ++message->link->taken;
     }
   }
   for (const Outgoing& sent : out_) ++sent.link->sent;
 }
 
-inline void AtOnce::combine(const Part& part) {
-  if (part.is_local_copy && spaces_.at(part.from) == spaces_.at(part.to)) return;
-  reduce(part);
+inline void AtOnce::combine(const Task& task) {
+  const bool is_there = task.is_local_copy && spaces_.at(task.from) == spaces_.at(task.to);
+  if (task.count > 0 && !is_there) reduce(task);
 }
 
-void AtOnce::reduce(const Part& part) {
-  const ReduceStep& step = *part.reduction;
-  if (step.count == 0) return;
-  const PlanSource* const sources = &plan_->sources[step.first_source];
-  for (std::size_t i = 0; i < step.source_count; ++i) {
-    const PlanSource& source = sources[i];
+void AtOnce::reduce(const Task& task) {
+  for (std::size_t i = 0; i < task.sources.size(); ++i) {
+    const PlanSource& source = task.sources[i];
     const std::byte* const data =
         source.peer == kLocal ? spaces_.at(source.from()) : shown_[static_cast<std::size_t>(source.peer)];
     workspace_->sources[i] = {.data = data, .joins = source.joins, .partial = source.partial};
   }
-  workspace_->targets[0] = {spaces_.at(part.to), part.is_partial};
+  workspace_->targets[0] = {spaces_.at(task.to), task.is_partial};
   const FloatEnvironment environment;
-  plan_->reductions[part.number].run({workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), 1},
-                                     step.count, false);
+  task.reduction->run({workspace_->sources.data(), task.sources.size()}, {workspace_->targets.data(), 1}, task.count,
+                      false);
 }
 
 }  // namespace tutti::internal

@@ -18,6 +18,8 @@ class AtOnce {
   // Of this plan, if it suits; else false. `plan`, `links` and their channels, and `workspace`, which fits the plan,
   // outlive it. `links` is indexed by rank of the communicator.
   AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace);
+  AtOnce(AtOnce&&) = default;
+  AtOnce& operator=(AtOnce&&) = default;
   explicit operator bool() const { return plan_ != nullptr; }
 
   // Sends all messages of the call `tag`, or none: false, and nothing has happened. An Operation can go on from here
@@ -42,29 +44,30 @@ class AtOnce {
     std::int32_t peer;
     std::size_t bytes;
   };
-  // A reduction with what finishes it, or a message that is received.
-  struct Part {
-    const ReduceStep* reduction = nullptr;  // of a message none
-    bool is_local_copy = false;             // of a place's bytes, as they are
-    std::size_t messages = 0;               // the next of in_: its sources, or what is received
-    Place from = {}, to = {};               // `from` only of a local copy
-    bool is_partial = false;                // of a reduction: what is at `to` then
-    std::size_t number = 0;                 // of Plan::reductions
+  // A message to receive, or a reduction together with what finishes it. (Nothing is lent, so both are one pass.)
+  struct Task {
+    const Reduction* reduction = nullptr;  // null: a message is received
+    std::span<const PlanSource> sources;   // of the reduction
+    std::size_t count = 0;                 // elements that it makes
+    bool is_partial = false;               // whether they are of the accumulation type
+    bool is_local_copy = false;            // it copies `from`, which is local, and changes nothing
+    std::size_t messages = 0;              // how many of in_ it uses
+    Place from, to;
   };
   static bool suits(const Plan& plan, std::span<const PeerLink> links);
-  Part part_of(const ReduceStep& step) const;
+  Task task_of(const ReduceStep& step) const;
   Arrival look_further(const Tag& tag);
-  void combine(const Part& part);
-  void reduce(const Part& part);
+  void combine(const Task& task);
+  void reduce(const Task& task);
 
   const Plan* plan_ = nullptr;
   Workspace* workspace_ = nullptr;
-  std::vector<Part> copies_;  // that are made before anything is sent
+  std::vector<Task> copies_;  // that are made before anything is sent; they use no message
   std::vector<Outgoing> out_;
-  std::vector<Incoming> in_;
-  std::vector<Part> rest_;                // what finish() does
-  std::vector<Incoming>::iterator next_;  // the first of in_ that is not here
-  std::vector<const std::byte*> shown_;   // by rank: the message that is here
+  std::vector<Incoming> in_;                // in the order in which rest_ uses them
+  std::vector<Task> rest_;                  // what finish() does
+  std::vector<Incoming>::iterator next_{};  // the first of in_ that is not here
+  std::vector<const std::byte*> shown_;     // by rank: the message that is here
   Spaces spaces_;
 };
 

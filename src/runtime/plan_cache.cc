@@ -14,10 +14,12 @@ namespace {
 static_assert(2 * kMaxChunks <= kMaxPostedReceives);  // of a part: each chunk goes there and back
 
 // Long enough that the fixed cost of a part (a round between the ranks, three launches) is little beside its bytes.
-// Short enough that the first and the last part, which nothing overlaps, are little of a call, and that the slots stay
-// in the host's cache: of 16 MiB and more, a byte took 2.5 times as long (bench/results/2026-11-27-gpu-parts.md).
+// Short enough that the first and the last part, which nothing overlaps, are little of a call. An all_reduce of 2 ranks
+// took 1.9 to 2.7 times as long with parts of 16 MiB and more (bench/results/2026-11-27-gpu-parts.md): these outgrow
+// the host's cache, or what the plan takes for it (mark_past_cache()). Longer calls than 1 GiB have such parts.
 constexpr std::size_t kPartBytes = 8 << 20;
-// All copies of a call should fit CUDA's queues of 1024 operations: a part takes five in one stream.
+// All copies of a call should fit CUDA's queues of 1024 operations: a part takes five on one stream, and four on the
+// other. What does not fit is waited for while it is enqueued.
 constexpr std::size_t kMaxParts = 128;
 }  // namespace
 

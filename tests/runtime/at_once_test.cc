@@ -182,19 +182,5 @@ TEST_P(AtOnceCallsFail, ARankThatDoesNotComeIsNamedAfterEqualCalls) {
   }
 }
 
-TEST_P(AtOnceCallsFail, AWrongBufferLeavesTheCommunicatorUsable) {
-  const auto thrown = outcomes(2, over(GetParam()), [&](Communicator& world) {
-    std::int32_t in[4] = {1, 2, 3, 4}, out[4];
-    for (int i = 0; i < 20; ++i) world.all_reduce(in, out, 2, DType::int32, Op::sum);
-    EXPECT_THROW(world.all_reduce(nullptr, out, 2, DType::int32, Op::sum), Error);
-    EXPECT_THROW(world.all_reduce(in, in + 1, 2, DType::int32, Op::sum), Error) << "they overlap";
-    EXPECT_THROW(world.all_reduce(reinterpret_cast<std::byte*>(in) + 1, out, 2, DType::int32, Op::sum), Error);
-    world.all_reduce(in, out, 2, DType::int32, Op::sum);
-    EXPECT_EQ(out[1], 4);
-    world.finalize();
-  });
-  for (const auto& error : thrown) EXPECT_FALSE(error) << error->what();
-}
-
 }  // namespace
 }  // namespace tutti::internal

@@ -18,8 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class CustomOperator : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Over, CustomOperator, testing::ValuesIn(kTransports), [](const auto& it) { return it.param; });
+class CustomOperatorCalls : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Over, CustomOperatorCalls, testing::ValuesIn(kTransports),
+                         [](const auto& it) { return it.param; });
 
 // Neither commutative nor associative, in arithmetic that wraps around: the result tells the tree.
 std::uint32_t mixed(std::uint32_t left, std::uint32_t right) { return left * 3 + (right ^ 0x9e3779b9) * 5 + 1; }
@@ -69,7 +70,7 @@ Work start(Communicator& world, const Shape& it, const void* in, void* out, cons
   }
 }
 
-TEST_P(CustomOperator, IsAppliedAlongTheCanonicalTreeByEveryAlgorithm) {
+TEST_P(CustomOperatorCalls, IsAppliedAlongTheCanonicalTreeByEveryAlgorithm) {
   for (const int ranks : kBrief ? std::vector{1, 3} : std::vector{1, 2, 3, 5, 6, 7})
     Communicator::run_threads(
         ranks,
@@ -90,7 +91,7 @@ TEST_P(CustomOperator, IsAppliedAlongTheCanonicalTreeByEveryAlgorithm) {
         GetParam());
 }
 
-TEST_P(CustomOperator, GetsShortFloatsAsFloatsAndTheResultIsRoundedOnce) {
+TEST_P(CustomOperatorCalls, GetsShortFloatsAsFloatsAndTheResultIsRoundedOnce) {
   Communicator::run_threads(
       5,
       [](Communicator& world) {
@@ -111,7 +112,7 @@ TEST_P(CustomOperator, GetsShortFloatsAsFloatsAndTheResultIsRoundedOnce) {
       GetParam());
 }
 
-TEST_P(CustomOperator, ThatThrowsFailsTheCallOnEveryRankInTime) {
+TEST_P(CustomOperatorCalls, ThatThrowsFailsTheCallOnEveryRankInTime) {
   Settings settings;
   settings.transport = GetParam() == "inproc" ? "auto" : GetParam();
   settings.timeout = 20s;
@@ -136,7 +137,7 @@ TEST_P(CustomOperator, ThatThrowsFailsTheCallOnEveryRankInTime) {
   }
 }
 
-TEST_P(CustomOperator, OfAnotherNameIsAMismatchThatAllHearOfAndNobodySuffersFrom) {
+TEST_P(CustomOperatorCalls, OfAnotherNameIsAMismatchThatAllHearOfAndNobodySuffersFrom) {
   Communicator::run_threads(
       3,
       [](Communicator& world) {
@@ -157,7 +158,7 @@ TEST_P(CustomOperator, OfAnotherNameIsAMismatchThatAllHearOfAndNobodySuffersFrom
       GetParam());
 }
 
-TEST_P(CustomOperator, BesideAnotherOperatorIsAMismatch) {
+TEST_P(CustomOperatorCalls, BesideAnotherOperatorIsAMismatch) {
   Settings settings;
   settings.transport = GetParam() == "inproc" ? "auto" : GetParam();
   const auto thrown = outcomes(2, settings, [](Communicator& world) {
