@@ -7,7 +7,7 @@
 //   rank 2   | 0 | 1 | * | 3 |
 //   rank 3   | 0 | 1 | 2 | * |
 //
-// Time: (n-1) alpha + (n-1)/n M beta + M gamma
+// Time: (n-1) c alpha + (n-1)/n M beta + M gamma, with c chunks: a chunk is sent while the one before is combined
 // Restrictions: none.
 // Source: pairwise exchange, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 // MPICH", IJHPCA 19(1), 2005, section 4.
@@ -21,17 +21,19 @@ const AlgorithmClaims algorithms::reduce_scatter::one_shot_claims{
     .idea = "a slice's owner combines all inputs of it",
     .canonical = true,
     .several_leaves = true,
-    .pipelined = false,
-    .messages = "n (n-1)",
+    .pipelined = true,
+    .messages = "n (n-1) c",
     .bytes = "(n-1)/n M",
     .rounds = "1",
 };
 
-Schedule algorithms::reduce_scatter::one_shot(int rank, const Layout& layout, const Message&) {
-  Builder builder(rank, layout.ranks(), 1, true);
+Schedule algorithms::reduce_scatter::one_shot(int rank, const Layout& layout, const Message& message) {
+  Builder builder(rank, layout.ranks(), message.chunks, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
-  reduction.combine_partials();
-  reduction.combine_result(output(rank), true);
+  for (int chunk = 0; chunk < message.chunks; ++chunk) {
+    reduction.combine_partials_ahead(chunk, message.chunks, 1);
+    reduction.combine_result(output(rank, chunk), true);
+  }
   return std::move(builder).build();
 }
 
