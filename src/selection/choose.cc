@@ -37,7 +37,8 @@ constexpr std::size_t kCopiedSliceBytes = 512 * kKiB;
 // Of a slice of a reduce_scatter by one_shot: while one piece is combined the next is on its way, so that little of the
 // rings is in use. Own buffers on 2 cores of a Zen 4, us in one piece, of 128 KiB, and of 64. 4 ranks 1 MiB 127, 99,
 // 101; 4 MiB 1199, 779, 788; 16 MiB 4980, 3680, 3830. 8 ranks 1 MiB 697, 686, 312; 2 MiB 1660, 1570, 1170; 8 MiB 5830,
-// 5550, 5070. 2 ranks gain nothing. Not measured with a core for each rank.
+// 5550, 5070. Symmetric memory loses, 4 ranks 4 MiB 236 and 308, 8 ranks 2 MiB 256 and 348: all ranks must cut alike,
+// and only its owner knows what memory is. 2 ranks gain nothing. Not measured with a core for each rank.
 constexpr std::size_t kReducedSliceBytes = 64 * kKiB, kReducedSliceOfFewBytes = 128 * kKiB;
 
 // Calls in which a rank copies what it sends to all others of its host once, to where they read it: bytes of the whole
