@@ -80,6 +80,22 @@ TEST(Ring, ManyRanksThatShareProcessorsPackTheirs) {
   EXPECT_FALSE(ring_bytes_for(64, false).is_packed);
 }
 
+// Between cores that share no cache a fragment that does not go where one was read takes several times as long.
+TEST(Ring, FewRanksThatShareProcessorsHaveLongOnes) {
+  EXPECT_EQ(ring_bytes_for(2, true).both_ways, kMaxRingBytes);
+  EXPECT_EQ(ring_bytes_for(3, true).both_ways, kMaxRingBytes / 2);
+  EXPECT_EQ(ring_bytes_for(4, true).both_ways, kMaxRingBytes / 4);
+  EXPECT_EQ(ring_bytes_for(8, true).both_ways, kMinRingBytes);
+}
+
+// The pieces of a message may differ by a cache line.
+TEST(Ring, FragmentsOfAboutTheSameLengthTakeTheSameSpace) {
+  EXPECT_EQ(space_of(100 * 1024 - 64), space_of(100 * 1024));
+  EXPECT_EQ(space_of(1), 64u);
+  EXPECT_EQ(space_of(kFragmentBytes), kFragmentBytes) << "as many as before find room";
+  EXPECT_EQ(space_of(kOneWayBytes), kOneWayBytes);
+}
+
 TEST(Ring, WhatIsUsedOfItMayChange) {
   Writer writer;
   writer.used = kRing / 4;

@@ -208,6 +208,26 @@ TEST(ShmBounds, FragmentsAreNoMoreThanTheirMessage) {
   EXPECT_THROW(pair.channel->received(), ChannelClosed);
 }
 
+// This rank may write to all of the space of a fragment that it has read.
+TEST(ShmBounds, TheSpaceOfAFragmentLiesInTheRing) {
+  constexpr std::size_t kFragment = 20'000;
+  ASSERT_GT(shm::space_of(kFragment), kFragment + 32);
+  for (const bool fits : {true, false}) {
+    WrongPeer pair;
+    std::vector<std::byte> in(kFragment);
+    pair.peer.transport.find(0)->segment->claim(
+        pair.rank.transport.own().find_lane(kCommunicator, 1) + shm::kLaneHeadBytes, shm::kMinRingBytes);
+    const std::size_t at = shm::kMinRingBytes - (fits ? shm::space_of(kFragment) : kFragment + 32);
+    pair.write(shm::kFirstLine, shm::LineKind::ring, kFragment, at, kFragment);
+    pair.channel->receive(0, kTag, in.data(), in.size());
+    if (fits) {
+      EXPECT_EQ(pair.channel->received(), 1u);
+    } else {
+      EXPECT_THROW(pair.channel->received(), ChannelClosed);
+    }
+  }
+}
+
 TEST(ShmBounds, APlaceOutsideOfThePeersMemoryIsNotWritten) {
   for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{shm::kSlots * shm::kSlotBytes}, ~std::uint64_t{0} - 63,
                                  std::uint64_t{shm::kSymmetricOffset + (64 << 20)}}) {

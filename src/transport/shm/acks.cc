@@ -4,16 +4,13 @@ namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kToldSoonBytes = 4 << 10;  // the sender may be waiting for room in its ring
-constexpr std::size_t kLineBytes = 64;           // of a cache
 
 }  // namespace
 
 void Acks::consume_fragment(std::byte* data, std::size_t bytes, const Unread& lines) {
   const bool keeps = kept_.should_keep(lines);
   if (keeps) {
-    // Where a fragment begins with a cache line, nothing else is in its last one.
-    const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kLineBytes == 0;
-    kept_.keep(consumed_, data, is_aligned ? (bytes + kLineBytes - 1) / kLineBytes * kLineBytes : bytes);
+    kept_.keep(consumed_, data, space_of(bytes));
     has_exchanged_ = true;
   }
   // Once space has been kept, what is free of the ring may lie in short pieces. So the peer hears of each fragment

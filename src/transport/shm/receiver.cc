@@ -15,7 +15,8 @@ constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a 
 // Of a fragment that the line announces. nullptr if it cannot be there.
 const std::byte* fragment_at(Lines& lines, LineKind kind, std::uint64_t at, std::uint64_t bytes) {
   const LanePair& lanes = lines.lanes();
-  if (kind == LineKind::ring) return lanes.in_ring_has(at, bytes) ? lanes.in().ring + at : nullptr;
+  if (bytes > kMaxRingBytes) return nullptr;
+  if (kind == LineKind::ring) return lanes.in_ring_has(at, space_of(bytes)) ? lanes.in().ring + at : nullptr;
   const Space space = lines.ring().lent();
   return bytes <= space.bytes() && space.bytes() > 0 ? lanes.out().ring + space.begin : nullptr;
 }

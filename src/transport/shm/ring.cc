@@ -11,7 +11,7 @@ bool Ring::find(std::size_t bytes, const Unread& lines, std::size_t used, bool i
     if (room.bytes() >= bytes) return true;
   }
   if (is_packed) head_ = gap_end_ = 0;
-  const auto length = static_cast<std::uint32_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const auto length = static_cast<std::uint32_t>(space_of(bytes));
   const auto end = static_cast<std::uint32_t>(used);
   if (head_ + length > std::min(gap_end_, end) && !next_gap(length, lines, end)) return false;
   room = {head_, head_ + length};

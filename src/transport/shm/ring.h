@@ -46,7 +46,6 @@ class Ring {
     std::uint32_t line = 0;
     Space space;
   };
-  static constexpr std::uint32_t kAlignment = 64;  // a cache line
 
   bool next_gap(std::uint32_t bytes, const Unread& lines, std::uint32_t used);
   template <class Visit>
