@@ -48,7 +48,8 @@ bool Group::drive(Request& request, Engine::Lock& lock, BackoffPolicy::Clock::ti
   if (request.is_over()) return true;
   // Two threads of this rank may be at a driven one.
   const auto gives_way = [&] { return job_->engine().crowding().is_crowded() || request.driven; };
-  BackoffPolicy backoff(gives_way(), job_->engine().crowding().no_yield_before());
+  BackoffPolicy backoff(gives_way(), job_->engine().crowding().no_yield_before(),
+                        request.driven ? BackoffPolicy::kSpinsBesideThread : BackoffPolicy::kCrowdedSpins);
   const auto moved = [&] { return among_others ? job_->engine().moves() : moves(); };
   std::uint64_t seen = moved();
   while (true) {

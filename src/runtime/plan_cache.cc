@@ -26,7 +26,7 @@ constexpr std::size_t kMaxParts = 128;
 PlanCache::PlanCache(int rank, Layout layout, const ChoiceTable& table, const Host& host, bool cuts, const Log& log)
     : rank_(rank),
       layout_(std::move(layout)),
-      chooser_(table, layout_.ranks(), layout_.hosts()),
+      chooser_(table, layout_.ranks(), layout_.hosts(), host.crowded && !cuts),
       host_(host),
       cuts_(cuts),
       log_(log) {}

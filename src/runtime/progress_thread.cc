@@ -85,7 +85,8 @@ void ProgressThread::advance_until_one_is_over() {
   // gets the processor as soon as there is news. But a device rings nobody.
   const bool on_device =
       std::ranges::any_of(driven_, [](const Driven& each) { return each.request->staged != nullptr; });
-  BackoffPolicy backoff(true, on_device ? Clock::time_point{} : Clock::time_point::max());
+  BackoffPolicy backoff(true, on_device ? Clock::time_point{} : Clock::time_point::max(),
+                        BackoffPolicy::kSpinsBesideThread);
   const auto is_due = [&] { return any_is_over() || has_new_.load(std::memory_order_relaxed); };
   try {
     for (std::uint64_t seen = engine_.moves();;) {

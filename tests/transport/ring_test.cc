@@ -88,9 +88,16 @@ TEST(Ring, FewRanksThatShareProcessorsHaveLongOnes) {
   EXPECT_EQ(ring_bytes_for(8, true).both_ways, kMinRingBytes);
 }
 
+TEST(Ring, OnlyTwoRanksWithAProcessorEachHaveShortFragments) {
+  EXPECT_TRUE(ring_bytes_for(2, false).has_short_fragments);
+  for (const std::size_t ranks : {2u, 3u, 8u}) EXPECT_FALSE(ring_bytes_for(ranks, true).has_short_fragments) << ranks;
+  EXPECT_FALSE(ring_bytes_for(3, false).has_short_fragments);
+}
+
 // The pieces of a message may differ by a cache line.
 TEST(Ring, FragmentsOfAboutTheSameLengthTakeTheSameSpace) {
   EXPECT_EQ(space_of(100 * 1024 - 64), space_of(100 * 1024));
+  EXPECT_NE(space_of(100 * 1024), space_of(100 * 1024 + 64)) << "mostly, but not always";
   EXPECT_EQ(space_of(1), 64u);
   EXPECT_EQ(space_of(kFragmentBytes), kFragmentBytes) << "as many as before find room";
   EXPECT_EQ(space_of(kOneWayBytes), kOneWayBytes);

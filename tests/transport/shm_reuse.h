@@ -20,7 +20,8 @@ namespace tutti::internal {
 
 namespace shm {
 inline void PrintTo(const RingBytes& ring, std::ostream* out) {
-  *out << (ring.both_ways >> 10) << " KiB, one way " << (ring.one_way >> 10) << " KiB";
+  *out << (ring.both_ways >> 10) << " KiB, one way " << (ring.one_way >> 10) << " KiB"
+       << (ring.has_short_fragments ? ", in short fragments" : "");
 }
 }  // namespace shm
 
@@ -32,12 +33,11 @@ struct ReuseOfSpace : testing::TestWithParam<shm::RingBytes> {
   std::size_t fragment = shm::fragment_bytes(GetParam().both_ways);
 };
 
-// Where ranks share processors; where each has its own; where a ring grows while a rank only sends; and where many
-// ranks share processors.
+// Of two ranks with a core each; and of ranks that share processors: two, a few, and many.
 inline auto all_rings() {
-  using shm::kMaxRingBytes, shm::kMinRingBytes, shm::RingBytes;
-  return testing::Values(kShortRing, RingBytes{kMaxRingBytes, kMaxRingBytes}, RingBytes{kMinRingBytes, kMaxRingBytes},
-                         RingBytes{kMinRingBytes, kMaxRingBytes / 4, true});
+  using shm::ring_bytes_for;
+  return testing::Values(kShortRing, ring_bytes_for(2, false), ring_bytes_for(2, true), ring_bytes_for(3, true),
+                         ring_bytes_for(4, true), ring_bytes_for(8, true));
 }
 
 inline Bytes message(std::size_t bytes, unsigned number) {

@@ -29,8 +29,7 @@ std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
 
 // Short pieces, so that the peer begins sooner. But not where ranks share processors.
 TEST_P(ShmRoom, ARankThatOnlySendsCutsItsMessages) {
-  const bool is_crowded = GetParam().both_ways == shm::kMinRingBytes;
-  const std::size_t most = is_crowded ? fragment : shm::kOneWayBytes;
+  const std::size_t most = GetParam().has_short_fragments ? shm::kOneWayBytes : fragment;
   const Bytes middle = message(shm::kOneWayTotal, 1), long_one = message(shm::kOneWayTotal + 8, 2);
   for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / shm::kOneWayTotal; ++i)
     first_piece(*pair.to_second, *pair.to_first, middle);

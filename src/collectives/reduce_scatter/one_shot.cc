@@ -7,7 +7,7 @@
 //   rank 2   | 0 | 1 | * | 3 |
 //   rank 3   | 0 | 1 | 2 | * |
 //
-// Time: (n-1) c alpha + (n-1)/n M beta + M gamma, with c chunks: a chunk is sent while the one before is combined
+// Time: (n-1) c alpha + (n-1)/n M beta + M gamma, with c chunks: a chunk is sent when the one before has been combined
 // Restrictions: none.
 // Source: pairwise exchange, Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 // MPICH", IJHPCA 19(1), 2005, section 4.
@@ -31,7 +31,7 @@ Schedule algorithms::reduce_scatter::one_shot(int rank, const Layout& layout, co
   Builder builder(rank, layout.ranks(), message.chunks, true);
   CanonicalReduction reduction(builder, layout, rank, held_by_owners(layout));
   for (int chunk = 0; chunk < message.chunks; ++chunk) {
-    reduction.combine_partials_ahead(chunk, message.chunks, 1);
+    reduction.combine_partials(chunk);
     reduction.combine_result(output(rank, chunk), true);
   }
   return std::move(builder).build();

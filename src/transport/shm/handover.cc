@@ -18,7 +18,7 @@
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x33304d4853495455;  // "UTISHM03"
+constexpr std::uint64_t kMagic = 0x34304d4853495455;  // "UTISHM04"
 
 struct Greeting {
   std::uint64_t magic;

@@ -40,8 +40,9 @@ inline constexpr std::size_t kMaxRingBytes = 2 << 20;
 // 206.)
 inline constexpr std::size_t kFragmentBytes = 128 << 10;
 // How much of a ring a fragment takes. The pieces of a message differ by a cache line at times, and each should fit
-// where another one has been read (Kept). (3 crowded ranks, reduce_scatter of 1023 KiB between cores that share no
-// cache, in three pieces: 200 to 256 us where they did not, else 100.)
+// where another one has been read (Kept): so they mostly do. Both ranks must round alike. (3 crowded ranks,
+// reduce_scatter of 1023 KiB between cores that share no cache: 200 to 256 us at times while pieces did not fit, and 90
+// now.)
 inline constexpr std::size_t space_of(std::size_t fragment_bytes) {
   const std::size_t grain = fragment_bytes < (16 << 10) ? 64 : 1024;
   return (fragment_bytes + grain - 1) / grain * grain;
@@ -68,22 +69,25 @@ struct RingBytes {
   std::size_t one_way;    // while one only writes, and the other only reads: the whole ring
   // While they write to each other, each fragment goes to the first gap, so that little of the ring is in use.
   bool is_packed = false;
+  // While one only writes, it cuts what is not long into short fragments, so that the other begins sooner.
+  bool has_short_fragments = false;
 };
 
 // Of each ring among `ranks` ranks of one host. A cache line that the peer has read comes back slowly while it lies in
 // the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring is larger than
 // the second level, as far as all rings together (8 MiB) fit the shared cache. (2 ranks, own buffers, 2 MiB: 442 us
-// with 256 KiB, 150 with 2 MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.) Longer rings also have more space that their
-// reader keeps (Kept), which is what counts between cores that share no cache. (A Zen 4, reduce_scatter with 256 KiB,
-// 512 KiB and 1 MiB, 4 ranks on such cores: 512 KiB 97, 62 and 55 us, 4 MiB 1380, 670 and 510; on cores that share one:
-// 4 MiB 1090, 890 and 1130. 3 ranks, 512 KiB 54, 46 and 44; 2 ranks on one core 42 us of all_gather with 256 KiB are 30
-// with 2 MiB. 8 ranks, all_reduce of 2 MiB: 1430, 1900 and 2000.) But while a rank only sends, its ring may be longer
-// again: about as many such rings as there are ranks are in use at a time, so these have 6 MiB together. (4 ranks on 2
-// cores of a Zen 4, broadcast with rings of 256 KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23,
-// 15, 9.3 and 7.2. Not measured where more than two ranks have a core each.) Where even the shortest rings do not fit
-// the shared cache, crowded ranks pack them. (8 ranks on these 2 cores, which shared no cache: reduce_scatter of 1 MiB
-// 905 us and 357, all_reduce of 2 MiB 1900 and 1640, all_to_all of 1 MiB 588 and 501. But 4 ranks on cores that share
-// one, whose rings fit: all_reduce of 128 KiB 33 and 43.)
+// with 256 KiB, 150 with 2 MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.) Of longer rings a reader keeps
+// more or longer spaces (Kept), which is what counts between cores that share no cache. (Crowded ranks of a Zen 4,
+// rings of 256 KiB, 512 KiB and 1 MiB. Reduce_scatter of 4 ranks, between such cores: 512 KiB 97, 62 and 55 us, 4 MiB
+// 1380, 670 and 510; between cores that share a cache: 4 MiB 1090, 890 and 1130. Of 3 ranks: 512 KiB 54, 46 and 44.
+// All_gather of 1 MiB by 2 ranks on one core: 104 us, 82 with 1 MiB, 77 with 2 MiB. But all_reduce of 2 MiB by 8 ranks:
+// 1430, 1900 and 2000.) And while a rank only sends, its ring may be longer again: about as many such rings as there
+// are ranks are in use at a time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with rings of
+// 256 KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured where more
+// than two ranks have a core each.) Where even the shortest rings do not fit the shared cache, crowded ranks pack them.
+// (8 ranks on these 2 cores, which shared no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900
+// and 1640, all_to_all of 1 MiB 588 and 501. But 4 ranks on cores that share one, whose rings fit: all_reduce of 128
+// KiB 33 and 43.)
 inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
   const auto ring = [](std::size_t all, std::size_t rings) {
@@ -91,7 +95,8 @@ inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   };
   constexpr std::size_t kAll = std::size_t{8} << 20, kAllOneWay = std::size_t{6} << 20;
   const std::size_t rings = ranks * (ranks - 1);
-  return {ring(kAll, rings), ring(kAllOneWay, ranks - 1), crowded && rings * kMinRingBytes > kAll};
+  return {ring(kAll, rings), ring(kAllOneWay, ranks - 1), crowded && rings * kMinRingBytes > kAll,
+          ranks == 2 && !crowded};
 }
 
 enum class LineKind : std::uint16_t {
