@@ -35,12 +35,12 @@ constexpr std::size_t kExchangedAtMost = 8 << 20;
 constexpr std::size_t kCopiedSliceBytes = 512 * kKiB;
 
 // Of a slice of a reduce_scatter by one_shot, where ranks share processors: a piece is sent when the one before has
-// been combined, so that little of the rings is in use. (Sent before that, 4 ranks 2 MiB took 260 us, not 200, 8 ranks
-// 1 MiB 650, not 290.) Own buffers on 2 cores of a Zen 4, us in one piece, of 128 KiB, and of 64. 4 ranks 1 MiB 127,
-// 99, 101; 4 MiB 1199, 779, 788; 16 MiB 4980, 3680, 3830. 8 ranks 1 MiB 697, 686, 312; 2 MiB 1660, 1570, 1170; 8 MiB
-// 5830, 5550, 5070. Symmetric memory loses, 4 ranks 4 MiB 236 and 308, 8 ranks 2 MiB 256 and 348: all ranks must cut
-// alike, and only its owner knows whether memory is symmetric. 2 ranks gain nothing. Not measured with a core for each
-// rank.
+// been combined, so that little of the rings is in use. Own buffers on 2 cores of a Zen 4, us, in one piece and so. 4
+// ranks: 1 MiB 164 and 111, 4 MiB 824 and 729, 8 MiB 2690 and 2020; 8 ranks: 1 MiB 429 and 245, 2 MiB 1150 and 951, 8
+// MiB 5130 and 4800. 4 ranks in pieces of 64 KiB: 1 MiB 103, not 83; 8 ranks in pieces of 128 KiB, with other rings: 1
+// MiB 686, not 312. Sent before the one at hand is combined: 4 ranks 2 MiB 260, not 200, 8 ranks 1 MiB 645, not 294.
+// Symmetric memory loses: 4 ranks 4 MiB 282 and 359, 8 ranks 2 MiB 253 and 313. All ranks must cut alike, and only its
+// owner knows whether memory is symmetric. 2 ranks gain nothing. Not measured with a core for each rank.
 constexpr std::size_t kReducedSliceBytes = 64 * kKiB, kReducedSliceOfFewBytes = 128 * kKiB;
 
 // Calls in which a rank copies what it sends to all others of its host once, to where they read it: bytes of the whole
@@ -174,8 +174,8 @@ const ChoiceTable& ChoiceTable::built_in() {
   return table;
 }
 
-Chooser::Chooser(const ChoiceTable& table, int ranks, int hosts, bool turns)
-    : ranks_(ranks), hosts_(hosts), turns_(turns) {
+Chooser::Chooser(const ChoiceTable& table, int ranks, int hosts, bool crowded)
+    : ranks_(ranks), hosts_(hosts), crowded_(crowded) {
   for (const ChoiceTable* from : {&table, &ChoiceTable::built_in()})
     for (const Rule& rule : from->rules)
       if (rule.is_for(ranks, hosts)) rules_[static_cast<std::size_t>(rule.collective)].push_back(rule);
@@ -205,7 +205,7 @@ int Chooser::chunks(Collective collective, Algorithm algorithm, std::size_t byte
     break;
   }
   if (chunk_bytes == 0)
-    chunk_bytes = default_chunk_bytes(collective, algorithm, {bytes, ranks_, hosts_, unequal_rows, turns_});
+    chunk_bytes = default_chunk_bytes(collective, algorithm, {bytes, ranks_, hosts_, unequal_rows, crowded_});
   return chunks_of(bytes, chunk_bytes);
 }
 
@@ -241,7 +241,7 @@ std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, cons
   if (algorithm == Algorithm::two_shot || algorithm == Algorithm::hierarchical) return kCombinedChunkBytes;
   if (collective == Collective::broadcast && algorithm == Algorithm::one_shot) return kSharedChunkBytes;
   if (collective == Collective::reduce_scatter && algorithm == Algorithm::one_shot) {
-    if (message.hosts > 1 || message.ranks == 2 || message.unequal_rows || !message.turns) return message.bytes;
+    if (message.hosts > 1 || message.ranks <= 2 || message.unequal_rows || !message.crowded) return message.bytes;
     return static_cast<std::size_t>(message.ranks) *
            (message.ranks <= kFew ? kReducedSliceOfFewBytes : kReducedSliceBytes);
   }

@@ -58,8 +58,8 @@ struct ChoiceTable {
 // The rules that concern one communicator. Where none of the table's holds, the built-in table's do.
 class Chooser {
  public:
-  // turns: the ranks share processors, and no device has a part in their calls.
-  Chooser(const ChoiceTable& table, int ranks, int hosts, bool turns = false);
+  // crowded: the ranks share processors, and no device has a part in their calls.
+  Chooser(const ChoiceTable& table, int ranks, int hosts, bool crowded = false);
 
   // nullptr: there is no rule for the collective. The pointer is valid as long as the chooser. unequal_rows: of a call
   // whose rows have different lengths; rules with algorithms that do not take them are passed over.
@@ -74,7 +74,7 @@ class Chooser {
 
  private:
   int ranks_, hosts_;
-  bool turns_;
+  bool crowded_;
   std::array<std::vector<Rule>, kCollectiveCount> rules_;  // by collective
 };
 
@@ -98,7 +98,7 @@ struct WholeMessage {
   std::size_t bytes = 0;
   int ranks = 1, hosts = 1;
   bool unequal_rows = false;
-  bool turns = false;  // as of Chooser
+  bool crowded = false;  // as of Chooser
 };
 
 // How many of its `chunks` pieces a rank may send before it has received as many (Message::ahead); 0: all.

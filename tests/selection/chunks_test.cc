@@ -30,9 +30,9 @@ TEST(Chunks, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
 }
 
 // So little of their rings is in use.
-TEST(Chunks, AReduceScatterIsCutWhereRanksTakeTurns) {
-  const auto chunks = [](int ranks, int hosts, std::size_t bytes, bool turns, bool unequal = false) {
-    return Chooser(ChoiceTable::built_in(), ranks, hosts, turns)
+TEST(Chunks, AReduceScatterIsCutWhereRanksShareProcessors) {
+  const auto chunks = [](int ranks, int hosts, std::size_t bytes, bool crowded, bool unequal = false) {
+    return Chooser(ChoiceTable::built_in(), ranks, hosts, crowded)
         .chunks(Collective::reduce_scatter, Algorithm::one_shot, bytes, Order::canonical, unequal);
   };
   EXPECT_EQ(chunks(4, 1, 1 << 20, true), 2) << "128 KiB of a slice";
@@ -40,7 +40,7 @@ TEST(Chunks, AReduceScatterIsCutWhereRanksTakeTurns) {
   EXPECT_EQ(chunks(8, 1, 1 << 20, true), 2);
   EXPECT_EQ(chunks(8, 1, 0, true), 1);
   EXPECT_EQ(chunks(2, 1, 1 << 20, true), 1) << "two ranks gain nothing";
-  EXPECT_EQ(chunks(1, 1, 1 << 20, false), 1);
+  EXPECT_EQ(chunks(1, 1, 1 << 20, true), 1);
   EXPECT_EQ(chunks(8, 1, 1 << 20, false), 1);
   EXPECT_EQ(chunks(8, 2, 1 << 20, true), 1) << "of several hosts";
   EXPECT_EQ(chunks(8, 1, 1 << 20, true, true), 1) << "rows of different lengths";
@@ -58,7 +58,7 @@ TEST(Chunks, TwoRanksOfAHostThatExchangeKeepPace) {
   EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 2}, 32), 0) << "a network has more on its way";
   EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 2, 1, true}, 32), 0) << "a rank may have nothing to send";
   EXPECT_EQ(pieces_ahead(kAllGather, {kMost, 3, 1}, 32), 0);
-  EXPECT_EQ(pieces_ahead(kAllReduce, {kMost, 2, 1}, 32), 0);
+  EXPECT_EQ(pieces_ahead(Collective::all_reduce, {kMost, 2, 1}, 32), 0);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Kept {
   std::uint32_t first_line() const { return spaces_.front().line; }  // whose space is kept; requires one
 
   bool may_keep() const { return may_keep_ > 0; }
-  // Whether the last fragments have all been this rank's: more of them than two short rings have room for.
+  // Whether the last fragments have all been this rank's: more bytes than two rings have, or half of the longest ring.
   bool only_sends() const { return sent_in_a_row_ > std::min(2 * ring_bytes_, kMaxRingBytes / 2); }
   // One more fragment of this rank's has been announced: it may keep one for it.
   void sent_one(std::size_t bytes) {

@@ -76,18 +76,18 @@ struct RingBytes {
 // Of each ring among `ranks` ranks of one host. A cache line that the peer has read comes back slowly while it lies in
 // the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring is larger than
 // the second level, as far as all rings together (8 MiB) fit the shared cache. (2 ranks, own buffers, 2 MiB: 442 us
-// with 256 KiB, 150 with 2 MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.) Of longer rings a reader keeps
-// more or longer spaces (Kept), which is what counts between cores that share no cache. (Crowded ranks of a Zen 4,
-// rings of 256 KiB, 512 KiB and 1 MiB. Reduce_scatter of 4 ranks, between such cores: 512 KiB 97, 62 and 55 us, 4 MiB
-// 1380, 670 and 510; between cores that share a cache: 4 MiB 1090, 890 and 1130. Of 3 ranks: 512 KiB 54, 46 and 44.
-// All_gather of 1 MiB by 2 ranks on one core: 104 us, 82 with 1 MiB, 77 with 2 MiB. But all_reduce of 2 MiB by 8 ranks:
-// 1430, 1900 and 2000.) And while a rank only sends, its ring may be longer again: about as many such rings as there
-// are ranks are in use at a time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with rings of
-// 256 KiB, 512 KiB, 1 and 2 MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured where more
-// than two ranks have a core each.) Where even the shortest rings do not fit the shared cache, crowded ranks pack them.
-// (8 ranks on these 2 cores, which shared no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900
-// and 1640, all_to_all of 1 MiB 588 and 501. But 4 ranks on cores that share one, whose rings fit: all_reduce of 128
-// KiB 33 and 43.)
+// with 256 KiB, 150 with 2 MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.) The reader of a longer ring also keeps more of
+// it (Kept), which counts most between cores that share no cache. (4 crowded ranks of a Zen 4 on such cores,
+// reduce_scatter of 4 MiB: 1380 us with 256 KiB, 670 with 512. bench/results/2026-11-27-crowded-ranks.md has more.)
+//
+// While a rank only sends, its ring may be longer again: about as many such rings as there are ranks are in use at a
+// time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with rings of 256 KiB, 512 KiB, 1 and 2
+// MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured where more than two ranks have a core
+// each.)
+//
+// Where even the shortest rings do not fit the shared cache, crowded ranks pack them. (8 ranks on 2 cores that shared
+// no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900 and 1640, all_to_all of 1 MiB 588 and 501.
+// But 4 ranks on cores that share one, whose rings fit: all_reduce of 128 KiB 33 and 43.)
 inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
   const auto ring = [](std::size_t all, std::size_t rings) {
