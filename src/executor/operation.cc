@@ -95,8 +95,11 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const SendStep& send = pushed_send(i);
     const std::byte* const source = copies ? at(send.from) : nullptr;
-    workspace_->pushed[i] =
-        is_sent_ ? nullptr : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
+    // A copy to where it lies already: the send that follows does all that is to be done.
+    const bool is_in_place = copies && !step.finish && source == at(step.to);
+    workspace_->pushed[i] = is_sent_ || is_in_place
+                                ? nullptr
+                                : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
     if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && send.copier != Copier::sender)
       is_far_ |= channel(send.peer).reads_from_far(send.bytes);
   }

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "memory/between_cores.h"
+
 namespace tutti::internal::shm {
 namespace {
 
-constexpr std::int64_t kSlowNs = 105, kFastNs = 25;  // a line between far cores, and near ones
+const std::int64_t kSlowNs = between_cores().far_ns + 35, kFastNs = 25;  // a line between far cores, and near ones
 
 void judge(Distance& distance, std::int64_t ns, int times) {
   for (int i = 0; i < times; ++i) distance.judge(ns);

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "memory/between_cores.h"
+
 namespace tutti::internal::shm {
 namespace {
-
-// AMD EPYC, 2.6 GHz, in a virtual machine: cores that share a cache 10 to 40 ns, cores that do not 95 to 130. Not
-// measured on another processor.
-constexpr std::int64_t kFarNs = 70;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -20,7 +18,7 @@ std::int64_t now_ns() {
 // What two readings of the clock take, which some clocks make long.
 std::int64_t ns_of_clock() {
   static const std::int64_t least = [] {
-    std::int64_t shortest = kFarNs;
+    std::int64_t shortest = between_cores().far_ns;
     for (int i = 0; i < 16; ++i) {
       const std::int64_t start = now_ns();
       shortest = std::min(shortest, now_ns() - start);
@@ -44,6 +42,8 @@ void Distance::fetch(std::atomic<std::uint64_t>& line) {
   judge(now_ns() - start - clock);
 }
 
-void Distance::judge(std::int64_t ns) { slowness_ = std::clamp(slowness_ + (ns > kFarNs ? kSlow : -1), 0, kMax); }
+void Distance::judge(std::int64_t ns) {
+  slowness_ = std::clamp(slowness_ + (ns > between_cores().far_ns ? kSlow : -1), 0, kMax);
+}
 
 }  // namespace tutti::internal::shm

@@ -1,5 +1,6 @@
 #include "transport/shm/fragments.h"
 
+#include "memory/copy.h"
 #include "memory/string_copy.h"
 #include "tutti/error.h"
 
@@ -47,8 +48,12 @@ bool Fragments::find_room(std::size_t bytes) {
 }
 
 void Fragments::write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total) {
-  if (!room_.is_read && !copies_by_string(bytes)) look(bytes);
-  copy_to_peer(room_.at, data, bytes, !room_.is_read && is_far());
+  if (by_string(bytes)) {
+    copy_by_string(room_.at, data, bytes);
+  } else {
+    if (!room_.is_read) look(bytes);
+    copy_bytes(room_.at, data, bytes, !room_.is_read && is_far());
+  }
   announce(tag, bytes, total);
 }
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "memory/between_cores.h"
+#include "memory/string_copy.h"
 #include "transport/shm/distance.h"
 #include "transport/shm/lines.h"
 #include "transport/shm/ring.h"
@@ -39,6 +41,10 @@ class Fragments {
   LineKind kind() const { return room_.kind; }         // ring, or reused: in the ring that the peer writes to
   bool room_is_read() const { return room_.is_read; }  // this rank has read what was there
 
+  // Whether this rank should write a fragment of `bytes` by a string copy.
+  bool by_string(std::size_t bytes) const {
+    return (!is_one_way() || between_cores().strings_one_way) && copies_by_string(bytes);
+  }
   // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere.
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
   bool is_far() const { return distance_.is_far(); }
@@ -57,10 +63,12 @@ class Fragments {
   };
 
   bool is_one_way() const { return lines_.acks().kept().only_sends(); }
-  // How much of the ring is to be used, in bytes.
+  // How much of the ring is to be used, in bytes. All of it while messages of the peer's lie in it, wherever that is.
   std::size_t wanted() const {
     const RingBytes ring = lines_.ring().bytes();
-    return is_one_way() && can_grow_ ? ring.one_way : ring.both_ways;
+    if (!is_one_way()) return ring.both_ways;
+    if (ring.one_way < ring.both_ways) return lines_.ring().has_lent() ? ring.both_ways : ring.one_way;
+    return can_grow_ ? ring.one_way : ring.both_ways;
   }
   bool is_packed() const { return !is_one_way() && lines_.ring().bytes().is_packed; }
   bool has_ring() const { return claimed_ >= wanted(); }

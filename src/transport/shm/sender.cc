@@ -27,10 +27,10 @@ bool reads_pieces(Lines& lines) {
   return line != nullptr && kind_of(*line) != LineKind::inside && line->bytes < total_of(*line);
 }
 
-// Whether the peer can read this rank's private memory, and it is such.
+// Whether the peer is to read this private memory, and can: as this rank would read the peer's.
 bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std::size_t bytes) {
-  return bytes >= kReadFromBytes && lines.lanes().in().reads.load(std::memory_order_relaxed) != 0 &&
-         known.has(data, bytes);
+  const auto reads = [](const Lane& lane) { return lane.reads.load(std::memory_order_relaxed) != 0; };
+  return bytes >= kReadFromBytes && reads(lines.lanes().in()) && reads(lines.lanes().out()) && known.has(data, bytes);
 }
 
 // Where the peer wants message number `message`, or nullptr where it has not said.
@@ -169,7 +169,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
     // A message is looked at once: here, or when it is copied.
-    const bool by_string = copies_by_string(bytes);
+    const bool by_string = fragments_.by_string(bytes);
     copies_next_ = by_string && source == nullptr;
     if (copies_next_ || (!by_string && fragments_.is_far())) return nullptr;
     if (!by_string) fragments_.look(bytes);

@@ -1,0 +1,38 @@
+#include "memory/between_cores.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace tutti::internal {
+namespace {
+
+#if defined(__x86_64__)
+// "Fast short rep mov": leaf 7 of CPUID, bit 4 of EDX (Intel, Software Developer's Manual, volume 2, CPUID).
+bool has_quick_short_strings() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 4 & 1) != 0;
+}
+
+BetweenCores of_this_processor() {
+  BetweenCores found;
+  __builtin_cpu_init();
+  if (!__builtin_cpu_is("intel")) return found;
+  found.far_ns = 110;
+  if (has_quick_short_strings()) return found;
+  found.strings_one_way = false;
+  found.one_way_ring = 512 << 10;
+  return found;
+}
+#else
+BetweenCores of_this_processor() { return {}; }
+#endif
+
+}  // namespace
+
+const BetweenCores& between_cores() {
+  static const BetweenCores found = of_this_processor();
+  return found;
+}
+
+}  // namespace tutti::internal
