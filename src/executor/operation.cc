@@ -91,12 +91,12 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   first_push_ = next_ + 1;
   const PlanSource& only = plan_->sources[step.first_source];
   const bool copies = step.source_count == 1 && only.peer == kLocal;
+  // A copy to where the bytes lie already: the sends that follow do all that is to be done.
+  const bool is_in_place = copies && !step.finish && at(only.from()) == at(step.to);
   is_far_ = false;
   for (std::size_t i = 0; i < step.pushes; ++i) {
     const SendStep& send = pushed_send(i);
     const std::byte* const source = copies ? at(send.from) : nullptr;
-    // A copy to where it lies already: the send that follows does all that is to be done.
-    const bool is_in_place = copies && !step.finish && source == at(step.to);
     workspace_->pushed[i] = is_sent_ || is_in_place
                                 ? nullptr
                                 : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);

@@ -15,14 +15,10 @@ bool has_quick_short_strings() {
 }
 
 BetweenCores of_this_processor() {
-  BetweenCores found;
+  const BetweenCores found;
   __builtin_cpu_init();
-  if (!__builtin_cpu_is("intel")) return found;
-  found.far_ns = 110;
-  if (has_quick_short_strings()) return found;
-  found.strings_one_way = false;
-  found.one_way_ring = 512 << 10;
-  return found;
+  if (__builtin_cpu_is("intel") == 0 || has_quick_short_strings()) return found;
+  return {.far_ns = 110, .strings_one_way_from = 1 << 20, .reads_pay = false};
 }
 #else
 BetweenCores of_this_processor() { return {}; }

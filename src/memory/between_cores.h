@@ -1,7 +1,8 @@
 // How copies from one core to another behave where processors differ, and no short measurement by one rank tells.
 //
-// Two kinds are known: AMD's EPYC, whose cores share a cache in groups of up to 8; and Intel's Xeon, whose cores of a
-// socket all share one, which holds what their second-level caches have given up.
+// Measured were AMD's EPYC (Zen 4 and 5), whose cores share a cache in groups of 8 or 16; and one of Intel's older
+// Xeons (Cascade Lake), whose cores of a socket share one. The default is for the EPYCs, and for all that was not
+// measured. "Older" here means without "fast short rep mov", a feature of newer ones.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +11,22 @@
 namespace tutti::internal {
 
 struct BetweenCores {
-  // A line of a core that shares no cache with this one takes longer. AMD (2.6 GHz, in a virtual machine): cores that
-  // share a cache 10 to 40 ns, cores that do not 95 to 130. Intel (2.5 GHz, likewise): cores of a socket 50 to 90; of
-  // two sockets not measured.
+  // A line that takes longer than this is taken for one of a core that shares no cache with this one. EPYC (2.6 GHz, in
+  // a virtual machine): cores that share a cache 10 to 40 ns, cores that do not 95 to 130. Older Xeon (2.5 GHz,
+  // likewise): cores of a socket 50 to 90. Two sockets were not measured.
   std::int64_t far_ns = 70;
-  // Whether `rep movsb` also pays where the peer alone reads what is written, so that none of its lines lie in this
-  // core's cache. On a Xeon that is not quick at short ones (Cascade Lake), broadcast took by it and by vectors: 64 KiB
-  // 7.0 and 5.8 us, 256 KiB 25.7 and 20.2. But all_gather, which writes where it has read: 512 KiB 43.5 and 52.7.
-  bool strings_one_way = true;
-  // How much of a ring is used at most while a rank only sends. On that Xeon, broadcast with 2 MiB and 512 KiB: 64 KiB
-  // 6.1 and 5.8 us, 256 KiB 22.1 and 20.2, 4 MiB 616 and 567. lane.h has figures of EPYCs.
-  std::size_t one_way_ring = ~std::size_t{0};
+  // From how many bytes of a message on `rep movsb` pays where only the peer reads what is written, so that its lines
+  // are not in this core's cache. Older Xeon, 2 ranks, ordinary buffers, broadcast by vectors and by strings: 64 KiB
+  // 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 120 and 115, 16 MiB 3760 and 3390. But all_gather, which writes where it
+  // has read, 64 KiB 6.4 and 5.6, 512 KiB 53 and 44.
+  std::size_t strings_one_way_from = 0;
+  // Whether it may pay to read private memory of a peer (process_vm_readv). The older Xeon takes 2.2 to 4.2 times as
+  // long for that as for a copy. all_gather by rings and by reads, 2 ranks: 64 KiB 5.6 and 7.5 us, 128 KiB 9.6 and 12;
+  // 1 MiB 96 and, at times, 79 to 113.
+  bool reads_pay = true;
 };
 
-// Of this processor: by its maker and its features (CPUID), so the same in all processes of a host.
+// Of this processor, by its maker and its features (CPUID).
 const BetweenCores& between_cores();
 
 }  // namespace tutti::internal

@@ -47,41 +47,6 @@ TEST(MakePlan, ACopyStoresWhatIsSentOfItsSourceToAllPeers) {
   for (const SendStep& send : steps_of<SendStep>(*plan)) EXPECT_EQ(send.from.space, Space::input);
 }
 
-TEST(MakePlan, LeavesTheCopyingToPeersWhereThatIsQuicker) {
-  const auto copier = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
-    const auto plan = plan_of(collective, algorithm, bytes, rank, Layout::of(2), DType::uint8);
-    const auto sends = steps_of<SendStep>(*plan);
-    EXPECT_TRUE(std::ranges::all_of(sends, [&](const SendStep& send) { return send.copier == sends[0].copier; }));
-    return sends.at(0).copier;
-  };
-  using enum Collective;
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 4 << 10), Copier::sender);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 8 << 10), Copier::each);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 16 << 10), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 1 << 20), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 2 << 20), Copier::each) << "the sender is free to do half of it";
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), Copier::sender);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 12 << 10), Copier::each);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), Copier::peer) << "all ranks have as much to do";
-  EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), Copier::peer);
-  EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), Copier::each);
-  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), Copier::peer) << "the root copies its own row meanwhile";
-  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), Copier::each) << "the root has to combine";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), Copier::sender) << "it would only wait for the peer";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 48 << 10), Copier::each);
-  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 32 << 10, 1), Copier::sender);
-  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::sender) << "it may overwrite what it sends";
-  EXPECT_EQ(copier(all_reduce, Algorithm::two_shot, 4 << 10), Copier::each);
-  const auto crowded = [](std::uint64_t bytes) {
-    const Call call{.collective = all_to_all, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
-    const auto plan =
-        make_plan(call, *find_algorithm(all_to_all, Algorithm::one_shot), 0, Layout::of(2), 1, {.crowded = true});
-    return steps_of<SendStep>(*plan).at(0).copier;
-  };
-  EXPECT_EQ(crowded(16 << 10), Copier::sender) << "to be waited for costs a turn of the core";
-  EXPECT_EQ(crowded(32 << 10), Copier::each);
-}
-
 // Of a message that the cache does not keep.
 TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
   const auto past_cache = []<class Kind>(Collective collective, Algorithm algorithm, int rank, std::size_t cache_bytes,

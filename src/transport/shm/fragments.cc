@@ -48,7 +48,7 @@ bool Fragments::find_room(std::size_t bytes) {
 }
 
 void Fragments::write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total) {
-  if (by_string(bytes)) {
+  if (by_string(bytes, total)) {
     copy_by_string(room_.at, data, bytes);
   } else {
     if (!room_.is_read) look(bytes);

@@ -41,9 +41,9 @@ class Fragments {
   LineKind kind() const { return room_.kind; }         // ring, or reused: in the ring that the peer writes to
   bool room_is_read() const { return room_.is_read; }  // this rank has read what was there
 
-  // Whether this rank should write a fragment of `bytes` by a string copy.
-  bool by_string(std::size_t bytes) const {
-    return (!is_one_way() || between_cores().strings_one_way) && copies_by_string(bytes);
+  // Whether this rank should write a fragment of `bytes`, of a message of `total` bytes, by a string copy.
+  bool by_string(std::size_t bytes, std::size_t total) const {
+    return (!is_one_way() || total >= between_cores().strings_one_way_from) && copies_by_string(bytes);
   }
   // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere.
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
@@ -63,12 +63,10 @@ class Fragments {
   };
 
   bool is_one_way() const { return lines_.acks().kept().only_sends(); }
-  // How much of the ring is to be used, in bytes. All of it while messages of the peer's lie in it, wherever that is.
+  // How much of the ring is to be used, in bytes.
   std::size_t wanted() const {
     const RingBytes ring = lines_.ring().bytes();
-    if (!is_one_way()) return ring.both_ways;
-    if (ring.one_way < ring.both_ways) return lines_.ring().has_lent() ? ring.both_ways : ring.one_way;
-    return can_grow_ ? ring.one_way : ring.both_ways;
+    return is_one_way() && can_grow_ ? ring.one_way : ring.both_ways;
   }
   bool is_packed() const { return !is_one_way() && lines_.ring().bytes().is_packed; }
   bool has_ring() const { return claimed_ >= wanted(); }

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/between_cores.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
@@ -58,8 +57,8 @@ inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std
 inline constexpr std::size_t kMostAtOnceBytes = 32 << 10;
 static_assert(kMostAtOnceBytes <= std::min(kOneWayBytes, fragment_bytes(kMinRingBytes)));
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it, if
-// both ranks are quick at that (Lane::reads): where one read and the other wrote to a ring, all_gather of 64 KiB took
-// 14 us, and 6 to 9 where both did the same.
+// both ranks are quick at that (Lane::reads). Where one read and the other wrote to a ring, all_gather of 64 KiB by 2
+// ranks of a Xeon (Cascade Lake) took 9 to 14 us; it took 6 to 9 where both did the same.
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to
@@ -69,8 +68,7 @@ inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 // How much of a ring is used.
 struct RingBytes {
   std::size_t both_ways;  // while the two ranks write to each other
-  std::size_t one_way;    // while one only writes, and the other only reads
-  std::size_t longest() const { return std::max(both_ways, one_way); }
+  std::size_t one_way;    // while one only writes, and the other only reads: the whole ring
   // While they write to each other, each fragment goes to the first gap, so that little of the ring is in use.
   bool is_packed = false;
   // While one only writes, it cuts what is not long into short fragments, so that the other begins sooner.
@@ -87,7 +85,7 @@ struct RingBytes {
 // While a rank only sends, its ring may be longer again: about as many such rings as there are ranks are in use at a
 // time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with rings of 256 KiB, 512 KiB, 1 and 2
 // MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured where more than two ranks have a core
-// each.) But where a long one is slower (BetweenCores), it is no longer than pays.
+// each.)
 //
 // Where even the shortest rings do not fit the shared cache, crowded ranks pack them. (8 ranks on 2 cores that shared
 // no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900 and 1640, all_to_all of 1 MiB 588 and 501.
@@ -99,8 +97,8 @@ inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
   };
   constexpr std::size_t kAll = std::size_t{8} << 20, kAllOneWay = std::size_t{6} << 20;
   const std::size_t rings = ranks * (ranks - 1);
-  const std::size_t one_way = std::min(ring(kAllOneWay, ranks - 1), between_cores().one_way_ring);
-  return {ring(kAll, rings), one_way, crowded && rings * kMinRingBytes > kAll, ranks == 2 && !crowded};
+  return {ring(kAll, rings), ring(kAllOneWay, ranks - 1), crowded && rings * kMinRingBytes > kAll,
+          ranks == 2 && !crowded};
 }
 
 enum class LineKind : std::uint16_t {

@@ -23,7 +23,7 @@ class Lines {
   Lines(Segment& own, Peers& peers, RingBytes ring_bytes, std::uint64_t communicator, int rank, int peer)
       : communicator_(communicator),
         rank_(rank),
-        lanes_(own, peers, ring_bytes.longest(), communicator, rank, peer),
+        lanes_(own, peers, ring_bytes.one_way, communicator, rank, peer),
         ring_(ring_bytes),
         acks_(ring_bytes.both_ways) {}
 

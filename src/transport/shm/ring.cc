@@ -57,7 +57,7 @@ bool Ring::next_gap(std::uint32_t bytes, const Unread& lines, std::uint32_t used
     if (at == tried) break;
   }
   head_ = at;
-  gap_end_ = static_cast<std::uint32_t>(bytes_.longest());
+  gap_end_ = static_cast<std::uint32_t>(bytes_.one_way);
   visit_taken(lines, [&](const Space& taken) {
     if (taken.begin >= at && taken.bytes() > 0) gap_end_ = std::min(gap_end_, taken.begin);
   });

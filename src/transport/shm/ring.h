@@ -18,7 +18,7 @@ struct Space {  // [begin, end) of a ring, in bytes
 
 class Ring {
  public:
-  explicit Ring(RingBytes bytes) : bytes_(bytes), gap_end_(static_cast<std::uint32_t>(bytes.longest())) {}
+  explicit Ring(RingBytes bytes) : bytes_(bytes), gap_end_(static_cast<std::uint32_t>(bytes.one_way)) {}
 
   RingBytes bytes() const { return bytes_; }
 
@@ -32,9 +32,7 @@ class Ring {
 
   // The peer has written where line number `line` announced a fragment. An empty space where that cannot be.
   void lend(std::uint32_t line);
-  // Whether there are some that have not been taken back.
-  bool has_lent() const { return !lent_.empty(); }
-  // The first of those; an empty one where there is none.
+  // The first of those not yet taken back; an empty one where there is none.
   Space lent() const { return lent_.empty() ? Space{} : lent_.front(); }
   // This rank has read what the peer has written there, in lent(), which is not empty. keeps: it is for this rank's
   // next fragment.

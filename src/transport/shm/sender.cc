@@ -169,9 +169,11 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
     // A message is looked at once: here, or when it is copied.
-    const bool by_string = fragments_.by_string(bytes);
+    const bool by_string = fragments_.by_string(bytes, bytes);
     copies_next_ = by_string && source == nullptr;
-    if (copies_next_ || (!by_string && fragments_.is_far())) return nullptr;
+    // What is copied to the ring in one pass with the caller's own copy is copied by strings.
+    const bool is_copied_otherwise = source != nullptr && !by_string && copies_by_string(bytes);
+    if (copies_next_ || is_copied_otherwise || (!by_string && fragments_.is_far())) return nullptr;
     if (!by_string) fragments_.look(bytes);
   }
   if (fragments_.kind() == LineKind::reused) {
