@@ -88,9 +88,12 @@ inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
 inline constexpr std::size_t kMostCacheBytes = 64 << 20;
 
 // What a plan takes into account of the machine.
+inline constexpr std::size_t kNever = ~std::size_t{0};
 struct Host {
   std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
   bool crowded = false;                        // it has fewer processors than ranks
+  // From how many bytes of a broadcast on both of two ranks copy half of what both can reach (BetweenCores).
+  std::size_t both_copy_from = kNever;
 };
 
 // How a long call is cut, all ranks alike; and where this rank has its rows.

@@ -79,11 +79,6 @@ constexpr CopiesBelow kExchangesSlicesCopies{};
 // and 16. reduce_scatter and all_to_all likewise. So messages of up to 8 KiB are copied.
 constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB};
 
-// Of a broadcast of so many bytes by a rank that sends to one peer alone, each of the two copies every other message
-// that both can reach, at the same time. (2 ranks of an Intel Xeon, Cascade Lake, symmetric memory: 512 KiB 23 us where
-// the peer copied all and 35 so, 1 MiB 81 and 39, 4 MiB 425 and 212, 16 MiB 4530 and 2400.)
-constexpr std::size_t kBothCopyFrom = 1024 * kKiB;
-
 bool nothing_arrives(std::span<const Traffic> traffic) {
   return std::ranges::none_of(traffic, [](const Traffic& of_peer) { return of_peer.arrivals > 0; });
 }
@@ -103,11 +98,6 @@ const Rule& rule_for(std::span<const PlanStep> steps, std::span<const Traffic> t
   if (collective == Collective::broadcast) return kPassesOn;
   if (collective == Collective::all_reduce) return kAllReduces;
   return combines ? kCombines : kMoves;
-}
-
-bool both_copy(std::span<const Traffic> traffic, const Call& call, std::size_t bytes) {
-  const auto readers = std::ranges::count_if(traffic, [](const Traffic& of_peer) { return of_peer.sends > 0; });
-  return call.collective == Collective::broadcast && bytes >= kBothCopyFrom && readers == 1 && nothing_arrives(traffic);
 }
 
 // As one_shot does: what is combined is not sent.
@@ -132,7 +122,8 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffi
 
 }  // namespace
 
-void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, bool crowded) {
+void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, bool crowded,
+                  std::size_t both_copy_from) {
   const Rule& rule = rule_for(steps, traffic, call.collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
   const CopiesBelow below = copies_below(steps, traffic, call);
@@ -140,13 +131,15 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
-  const bool are_shared = !crowded && both_copy(traffic, call, bytes);
-  bool is_mine = true;  // the message is this rank's to copy, if they are shared
+  const bool are_shared =
+      !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) && bytes >= both_copy_from;
+  bool is_mine = true;  // of messages that are shared, every other one
   for (PlanStep& step : steps) {
     auto* const send = std::get_if<SendStep>(&step);
     if (send == nullptr) continue;
-    if (are_shared && (is_mine = !is_mine)) {
-      send->copier = Copier::sender;
+    if (are_shared) {
+      is_mine = !is_mine;
+      send->copier = is_mine ? Copier::sender : Copier::each;
       continue;
     }
     const bool peer_may = send->bytes >= sizes.least && bytes <= sizes.most;

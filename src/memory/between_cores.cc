@@ -18,7 +18,7 @@ BetweenCores of_this_processor() {
   const BetweenCores found;
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel") == 0 || has_quick_short_strings()) return found;
-  return {.far_ns = 110, .strings_one_way_from = 1 << 20, .reads_pay = false};
+  return {.far_ns = 110, .strings_one_way_from = 1 << 20, .reads_pay = false, .both_copy_from = 1 << 20};
 }
 #else
 BetweenCores of_this_processor() { return {}; }

@@ -2,7 +2,8 @@
 //
 // Measured were AMD's EPYC (Zen 4 and 5), whose cores share a cache in groups of 8 or 16; and one of Intel's older
 // Xeons (Cascade Lake), whose cores of a socket share one. The default is for the EPYCs, and for all that was not
-// measured. "Older" here means without "fast short rep mov", a feature of newer ones.
+// measured. All processors of Intel without "fast short rep mov", a feature of newer ones, are taken for such a Xeon.
+// Figures: bench/results/2026-11-28-older-xeon.md, 2 ranks, own buffers unless a line says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,17 @@ struct BetweenCores {
   // likewise): cores of a socket 50 to 90. Two sockets were not measured.
   std::int64_t far_ns = 70;
   // From how many bytes of a message on `rep movsb` pays where only the peer reads what is written, so that its lines
-  // are not in this core's cache. Older Xeon, 2 ranks, ordinary buffers, broadcast by vectors and by strings: 64 KiB
-  // 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 120 and 115, 16 MiB 3760 and 3390. But all_gather, which writes where it
-  // has read, 64 KiB 6.4 and 5.6, 512 KiB 53 and 44.
+  // are not in this core's cache. Older Xeon, broadcast by vectors and by strings: 64 KiB 6.0 and 7.0 us, 256 KiB 22
+  // and 26, 1 MiB 122 and 115. But all_gather, which writes where it has read: 64 KiB 6.4 and 5.6, 1 MiB 111 and 97.
   std::size_t strings_one_way_from = 0;
   // Whether it may pay to read private memory of a peer (process_vm_readv). The older Xeon takes 2.2 to 4.2 times as
-  // long for that as for a copy. all_gather by rings and by reads, 2 ranks: 64 KiB 5.6 and 7.5 us, 128 KiB 9.6 and 12;
-  // 1 MiB 96 and, at times, 79 to 113.
+  // long for that as for a copy. all_gather by rings and by reads: 64 KiB 5.6 and 7.5 us, 128 KiB 9.6 and 12.3. Longer
+  // reads are quicker at times and slower at times.
   bool reads_pay = true;
+  // From how many bytes of a broadcast to one rank on each of the two ranks copies half of what both can reach. Older
+  // Xeon, symmetric buffers, copied by the reader alone and by both: 512 KiB 23 and 35 us, 1 MiB 73 and 36, 4 MiB 416
+  // and 195, 16 MiB 4680 and 2260. Not measured on an EPYC.
+  std::size_t both_copy_from = ~std::size_t{0};
 };
 
 // Of this processor, by its maker and its features (CPUID).

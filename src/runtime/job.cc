@@ -10,6 +10,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "executor/plan.h"
+#include "memory/between_cores.h"
 #include "selection/choose_text.h"
 #include "topology/machine.h"
 #include "topology/processors.h"
@@ -88,6 +89,7 @@ void Job::enter() {
   const std::vector<Member>& members = control_->members();
   has_gpus_ = std::ranges::any_of(members, &Member::sees_gpus);
   host_.crowded = must_share(members, rank());
+  host_.both_copy_from = between_cores().both_copy_from;
   if (host_.crowded) engine_.set_crowded();
   transports_.begin(members, host_.crowded);
   engine_.use(transports_.used(), transports_.wakes_sleepers());

@@ -42,7 +42,7 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
 // use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
 // the peer uses or copies so stays lent until then. sender: this rank copies, so that it need not wait for the peer to
-// use the message. In each case memory is lent until sent() counts the message.
+// use the message, or so that both copy at the same time. In each case memory is lent until sent() counts the message.
 enum class Copier : std::uint8_t { each, peer, sender };
 
 class Channel {

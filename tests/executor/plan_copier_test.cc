@@ -13,9 +13,10 @@ namespace {
 
 // Of the messages that a rank sends, in order.
 std::vector<Copier> copiers(Collective collective, Algorithm algorithm, std::uint64_t bytes, const Layout& layout,
-                            int rank = 0, int chunks = 1, bool crowded = false) {
+                            int rank, int chunks, const Host& host, bool packed = false) {
   const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
-  const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, layout, chunks, {.crowded = crowded});
+  const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, layout, chunks, host,
+                              {.part_bytes = packed ? bytes : 0, .packed = packed});
   std::vector<Copier> found;
   for (const PlanStep& step : plan->steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) found.push_back(send->copier);
@@ -25,7 +26,7 @@ std::vector<Copier> copiers(Collective collective, Algorithm algorithm, std::uin
 TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   const auto copier = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0,
                          bool crowded = false) {
-    const auto found = copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, crowded);
+    const auto found = copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, {.crowded = crowded});
     EXPECT_TRUE(std::ranges::all_of(found, [&](Copier each) { return each == found[0]; }));
     return found.at(0);
   };
@@ -52,16 +53,21 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 32 << 10, 0, true), Copier::each);
 }
 
-// The root of a long broadcast copies every other message, and the peer those between.
+// The root of a long broadcast copies every other message, and the one reader those between.
 TEST(PlanCopier, SharesTheCopiesOfALongBroadcastWithTheOnlyReader) {
-  const auto of = [](std::uint64_t bytes, int ranks, bool crowded = false) {
-    return copiers(Collective::broadcast, Algorithm::chain, bytes, Layout::of(ranks), 0, 4, crowded);
+  const Host shares{.both_copy_from = 1 << 20};
+  const auto of = [](std::uint64_t bytes, const Host& host, int ranks = 2, int chunks = 4, bool packed = false) {
+    return copiers(Collective::broadcast, Algorithm::chain, bytes, Layout::of(ranks), 0, chunks, host, packed);
   };
   using enum Copier;
-  EXPECT_EQ(of(2 << 20, 2), (std::vector{each, sender, each, sender}));
-  EXPECT_EQ(of(2 << 20, 3), (std::vector{each, sender, each, sender})) << "a chain has one reader";
-  EXPECT_EQ(of(512 << 10, 2), (std::vector{peer, peer, peer, peer}));
-  EXPECT_EQ(of(2 << 20, 2, true), (std::vector{sender, sender, sender, sender}));
+  EXPECT_EQ(of(2 << 20, shares), (std::vector{each, sender, each, sender}));
+  EXPECT_EQ(of(1 << 20, shares, 2, 3), (std::vector{each, sender, each})) << "not the peer alone";
+  EXPECT_EQ(of(2 << 20, shares, 2, 1), (std::vector{each}));
+  EXPECT_EQ(of((1 << 20) - 4, shares), (std::vector{peer, peer, peer, peer}));
+  EXPECT_EQ(of(2 << 20, {}), (std::vector{each, each, each, each})) << "on other processors";
+  EXPECT_EQ(of(2 << 20, shares, 3), (std::vector{each, each, each, each})) << "not measured";
+  EXPECT_EQ(of(2 << 20, {.crowded = true, .both_copy_from = 1 << 20}), (std::vector{sender, sender, sender, sender}));
+  for (const Copier copier : of(2 << 20, shares, 2, 4, true)) EXPECT_EQ(copier, each) << "of what was on a device";
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 //
 // A line that the peer's core has read is fetched back before it is written to. Between cores that share a cache that
 // is cheap, and what is written stays where the peer finds it soon. Between cores that do not, it costs more than
-// memory does: there non-temporal stores, which fetch nothing, are 2 (4 KiB) to 6 times (from 64 KiB on) as fast, and
-// near cores lose up to 2 times with them. Which it is cannot be known beforehand, least of all in a virtual machine,
-// whose cores move. So a look times how long one line takes that the peer polls or has just read. That depends on the
-// distance alone, and not on how this rank has written before. Copies for which `rep movsb` is quick
-// (memory/string_copy.h) need no look.
+// memory does: there non-temporal stores, which fetch nothing, are 2 (4 KiB) to 6 times (from 64 KiB on) as fast on an
+// EPYC, and near cores lose up to 2 times with them. Which it is cannot be known beforehand, least of all in a virtual
+// machine, whose cores move. So a look times how long one line takes that the peer polls or has just read. That depends
+// on the distance alone, and not on how this rank has written before. Copies by `rep movsb` (Fragments::by_string) need
+// no look.
 #pragma once
 
 #include <atomic>

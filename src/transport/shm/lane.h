@@ -58,7 +58,7 @@ inline constexpr std::size_t kMostAtOnceBytes = 32 << 10;
 static_assert(kMostAtOnceBytes <= std::min(kOneWayBytes, fragment_bytes(kMinRingBytes)));
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it, if
 // both ranks are quick at that (Lane::reads). Where one read and the other wrote to a ring, all_gather of 64 KiB by 2
-// ranks of a Xeon (Cascade Lake) took 9 to 14 us; it took 6 to 9 where both did the same.
+// ranks of a Xeon (Cascade Lake) took 9 to 14 us, and 5.6 or 7.5 where both did the same.
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to

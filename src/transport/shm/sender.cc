@@ -171,7 +171,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     // A message is looked at once: here, or when it is copied.
     const bool by_string = fragments_.by_string(bytes, bytes);
     copies_next_ = by_string && source == nullptr;
-    // What is copied to the ring in one pass with the caller's own copy is copied by strings.
+    // A pass that also makes the caller's own copy would use strings (reduce.cc), which here are slower than vectors.
     const bool is_copied_otherwise = source != nullptr && !by_string && copies_by_string(bytes);
     if (copies_next_ || is_copied_otherwise || (!by_string && fragments_.is_far())) return nullptr;
     if (!by_string) fragments_.look(bytes);

@@ -37,7 +37,8 @@ std::size_t calls_to_time(double bytes, int ranks);
 
 // `ranks` processes over one shared mapping. all_reduce and reduce_scatter: each reads its slice of the n inputs, adds
 // them as float32 along the canonical tree and stores the sums into the outputs; all_gather and broadcast: each copies
-// what it lacks. One flag line a rank, waited for before and after. A barrier is the wait alone.
+// what it lacks; or each of two half of a broadcast, if that is quicker. One flag line a rank, waited for before and
+// after. A barrier is the wait alone.
 std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::size_t max_bytes);
 
 // Of ranks that cannot reach each other's buffers: the same through pieces in shared memory. A barrier and the scans
