@@ -87,8 +87,9 @@ inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
 // were best written past it (a round trip between 2 ranks: 2770 us, not 3530).
 inline constexpr std::size_t kMostCacheBytes = 64 << 20;
 
-// What a plan takes into account of the machine.
 inline constexpr std::size_t kNever = ~std::size_t{0};
+
+// What a plan takes into account of the machine.
 struct Host {
   std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
   bool crowded = false;                        // it has fewer processors than ranks

@@ -9,8 +9,8 @@
 
 namespace tutti::internal {
 
-// Sets SendStep::copier. `traffic`: as of Plan. crowded: as of Host. both_copy_from: in bytes;
-// from there on, of what a rank broadcasts, it and its one reader copy every other message each. After mark_fusible().
+// Sets SendStep::copier. `traffic`: as of Plan. crowded: as of Host. From both_copy_from bytes of a broadcast on, the
+// root copies every other message, and its one reader those between. After mark_fusible().
 void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, bool crowded,
                   std::size_t both_copy_from);
 

@@ -16,9 +16,10 @@ struct BetweenCores {
   // a virtual machine): cores that share a cache 10 to 40 ns, cores that do not 95 to 130. Older Xeon (2.5 GHz,
   // likewise): cores of a socket 50 to 90. Two sockets were not measured.
   std::int64_t far_ns = 70;
-  // From how many bytes of a message on `rep movsb` pays where only the peer reads what is written, so that its lines
-  // are not in this core's cache. Older Xeon, broadcast by vectors and by strings: 64 KiB 6.0 and 7.0 us, 256 KiB 22
-  // and 26, 1 MiB 122 and 115. But all_gather, which writes where it has read: 64 KiB 6.4 and 5.6, 1 MiB 111 and 97.
+  // From how many bytes of a message (a piece, if a call is cut) on `rep movsb` pays where only the peer reads what is
+  // written, so that its lines are not in this core's cache. Older Xeon, broadcast by vectors and by strings: 64
+  // KiB 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 122 and 115. But all_gather, which writes where it has read: 64
+  // KiB 6.4 and 5.6, 1 MiB 111 and 97.
   std::size_t strings_one_way_from = 0;
   // Whether it may pay to read private memory of a peer (process_vm_readv). The older Xeon takes 2.2 to 4.2 times as
   // long for that as for a copy. all_gather by rings and by reads: 64 KiB 5.6 and 7.5 us, 128 KiB 9.6 and 12.3. Longer
