@@ -327,8 +327,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   count_messages(*plan, message.copies_once && cut.leaves_copies);
   mark_fusible(plan->steps, plan->sources);
   mark_finishers(plan->steps, plan->sources);
-  const bool may_share = layout.ranks() == 2 && !cut.packed;
-  mark_copiers(plan->steps, plan->traffic, call, host.crowded, may_share ? host.both_copy_from : kNever);
+  mark_copiers(plan->steps, plan->traffic, call, host, layout.ranks() == 2 && !cut.packed);
   if (outgrows(buffer_bytes(*plan, holds, rank, layout, cut), host.cache_bytes))
     mark_past_cache(plan->steps, plan->sources);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/catalogue.h"
+#include "executor/host.h"
 #include "executor/plan_step.h"
 #include "reduce/reduction.h"
 #include "schedule/partition.h"
@@ -80,21 +81,6 @@ struct Plan {
   }
   bool has_bytes() const { return row_bytes > 0; }
   const Plan& part(std::size_t number) const { return last != nullptr && number + 1 == parts ? *last : *this; }
-};
-
-inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
-// A virtual machine may report the whole cache of a host that it shares with others: 480 MiB, where messages of 16 MiB
-// were best written past it (a round trip between 2 ranks: 2770 us, not 3530).
-inline constexpr std::size_t kMostCacheBytes = 64 << 20;
-
-inline constexpr std::size_t kNever = ~std::size_t{0};
-
-// What a plan takes into account of the machine.
-struct Host {
-  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
-  bool crowded = false;                        // it has fewer processors than ranks
-  // From how many bytes of a broadcast on both of two ranks copy half of what both can reach (BetweenCores).
-  std::size_t both_copy_from = kNever;
 };
 
 // How a long call is cut, all ranks alike; and where this rank has its rows.

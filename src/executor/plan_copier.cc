@@ -122,17 +122,21 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffi
 
 }  // namespace
 
-void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, bool crowded,
-                  std::size_t both_copy_from) {
+void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, const Host& host,
+                  bool shares) {
+  const bool crowded = host.crowded;
   const Rule& rule = rule_for(steps, traffic, call.collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
+  const std::size_t least = std::max(sizes.least, traits_of(call.collective).combines() ? host.reads_combined_from
+                                                  : &rule == &kOnlySends                ? host.reads_sent_from
+                                                                                        : host.reads_moved_from);
   const CopiesBelow below = copies_below(steps, traffic, call);
   const std::size_t sender_below = crowded ? below.crowded : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
-  const bool are_shared =
-      !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) && bytes >= both_copy_from;
+  const bool are_shared = shares && !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) &&
+                          bytes >= host.both_copy_from;
   bool is_mine = true;  // of messages that are shared, every other one
   for (PlanStep& step : steps) {
     auto* const send = std::get_if<SendStep>(&step);
@@ -142,7 +146,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
       send->copier = is_mine ? Copier::sender : Copier::each;
       continue;
     }
-    const bool peer_may = send->bytes >= sizes.least && bytes <= sizes.most;
+    const bool peer_may = send->bytes >= least && bytes <= sizes.most;
     send->copier = peer_may ? Copier::peer : send->bytes < sender_below ? Copier::sender : Copier::each;
   }
 }

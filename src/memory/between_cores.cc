@@ -18,7 +18,13 @@ BetweenCores of_this_processor() {
   const BetweenCores found;
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel") == 0 || has_quick_short_strings()) return found;
-  return {.far_ns = 110, .strings_one_way_from = 1 << 20, .reads_pay = false, .both_copy_from = 1 << 20};
+  return {.far_ns = 110,
+          .strings_one_way_from = 1 << 20,
+          .measures_reads = false,
+          .reads_moved_from = 64 << 10,
+          .reads_sent_from = 128 << 10,
+          .reads_combined_from = ~std::size_t{0},
+          .both_copy_from = 1 << 20};
 }
 #else
 BetweenCores of_this_processor() { return {}; }

@@ -21,10 +21,14 @@ struct BetweenCores {
   // KiB 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 122 and 115. But all_gather, which writes where it has read: 64
   // KiB 6.4 and 5.6, 1 MiB 111 and 97.
   std::size_t strings_one_way_from = 0;
-  // Whether it may pay to read private memory of a peer (process_vm_readv). The older Xeon takes 2.2 to 4.2 times as
-  // long for that as for a copy. all_gather by rings and by reads: 64 KiB 5.6 and 7.5 us, 128 KiB 9.6 and 12.3. Longer
-  // reads are quicker at times and slower at times.
-  bool reads_pay = true;
+  // Whether each process measures if reads of a peer's private memory (process_vm_readv) are quick. If not, they are,
+  // from so many bytes of a message on: where a rank also receives or copies, where it only sends, and in calls that
+  // combine. The older Xeon takes 2.2 to 4.2 times as long for a read of 64 KiB as for a copy, but 2 for one of 512
+  // KiB. By rings and by reads, medians of 5: all_gather 64 KiB 5.5 and 5.1 us, 128 KiB 9.7 and 8.7, 1 MiB 91 and 77,
+  // 16 MiB 5190 and 4280; all_to_all 4 MiB 830 and 422. Broadcast 64 KiB 4.7 and 5.1, 128 KiB 9.2 and 8.6.
+  // reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
+  bool measures_reads = true;
+  std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   // From how many bytes of a broadcast to one rank on each of the two ranks copies half of what both can reach. Older
   // Xeon, symmetric buffers, copied by the reader alone and by both: 512 KiB 23 and 35 us, 1 MiB 73 and 36, 4 MiB 416
   // and 195, 16 MiB 4680 and 2260. Not measured on an EPYC.

@@ -89,7 +89,11 @@ void Job::enter() {
   const std::vector<Member>& members = control_->members();
   has_gpus_ = std::ranges::any_of(members, &Member::sees_gpus);
   host_.crowded = must_share(members, rank());
-  host_.both_copy_from = between_cores().both_copy_from;
+  const BetweenCores& cores = between_cores();
+  host_.both_copy_from = cores.both_copy_from;
+  host_.reads_moved_from = cores.reads_moved_from;
+  host_.reads_sent_from = cores.reads_sent_from;
+  host_.reads_combined_from = cores.reads_combined_from;
   if (host_.crowded) engine_.set_crowded();
   transports_.begin(members, host_.crowded);
   engine_.use(transports_.used(), transports_.wakes_sleepers());

@@ -53,6 +53,22 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 32 << 10, 0, true), Copier::each);
 }
 
+TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
+  constexpr std::size_t kKiB = 1024;
+  const Host host{.reads_moved_from = 64 * kKiB, .reads_sent_from = 128 * kKiB, .reads_combined_from = kNever};
+  const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
+    return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, host).at(0);
+  };
+  using enum Collective;
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 63 * kKiB), Copier::each);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 * kKiB), Copier::peer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 64 * kKiB), Copier::peer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 2048 * kKiB), Copier::each) << "the rule's own bound holds too";
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 64 * kKiB), Copier::each);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 128 * kKiB), Copier::peer);
+  EXPECT_EQ(copier(reduce_scatter, Algorithm::one_shot, 2048 * kKiB), Copier::each);
+}
+
 // The root of a long broadcast copies every other message, and the one reader those between.
 TEST(PlanCopier, SharesTheCopiesOfALongBroadcastWithTheOnlyReader) {
   const Host shares{.both_copy_from = 1 << 20};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -170,6 +171,34 @@ TEST(Limit, EveryCollectiveHasOneOfOwnBuffers) {
       EXPECT_FALSE(limit.measure_us(0).has_value());
     }
   }
+}
+
+TEST(Limit, WhatOnlyMovesHasOneByReads) {
+  for (const CollectiveTraits& traits : kCollectives) {
+    if (!traits.has_bytes() || traits.combines()) continue;
+    for (const int ranks : {1, 2, 3, 5}) {
+      Limit limit(read_loops(traits.collective, ranks, 1'000'003), places_for(5), 1, 3);
+      for (const std::size_t bytes : {1u, 100u, 1'000'003u})
+        EXPECT_GE(limit.measure_us(bytes).value(), 0) << to_string(traits.collective) << ", " << bytes;
+      EXPECT_FALSE(limit.measure_us(0).has_value());
+    }
+  }
+}
+
+TEST(Limit, OfTwoIsThatOfTheQuicker) {
+  struct Loops : LimitLoops {
+    explicit Loops(double us) : us(us) {}
+    int processes() const override { return 2; }
+    bool measures(std::size_t) const override { return true; }
+    std::size_t calls_for(std::size_t) const override { return 1; }
+    double round(int, std::size_t, std::size_t) override { return us; }
+    double us;
+  };
+  const auto of = [](double first, double second) {
+    return quicker_of(std::make_unique<Loops>(first), std::make_unique<Loops>(second))->round(0, 8, 1);
+  };
+  EXPECT_EQ(of(2, 3), 2);
+  EXPECT_EQ(of(std::numeric_limits<double>::infinity(), 3), 3);
 }
 
 TEST(Limit, EveryCollectiveHasOneOverTcpBetweenTwo) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "types/collective.h"
 
 namespace tutti::internal::tools {
@@ -27,11 +29,13 @@ std::string transport_words(const BenchOptions& options, int ranks) {
                       : "none over tcp but for 2 ranks";
   }
   if (options.transport == "verbs") return "none over verbs: measure it with perftest's ib_write_lat and ib_write_bw";
-  const bool as_float = traits_of(options.collective).combines() && options.dtype != DType::float32;
-  return fmt::format(
-      "plain loops of {} process{} {}{}, measured in turn with each size", ranks, ranks == 1 ? "" : "es",
-      copies_through_shared_memory(options) ? "that copy in and out of shared memory" : "over one mapping",
-      as_float ? ", adding float32" : "");
+  const bool combines = traits_of(options.collective).combines();
+  const bool as_float = combines && options.dtype != DType::float32;
+  const char* const way = !copies_through_shared_memory(options) ? "over one mapping"
+                          : combines                             ? "that copy in and out of shared memory"
+                                     : "that copy in and out of shared memory, or read each other's";
+  return fmt::format("plain loops of {} process{} {}{}, measured in turn with each size", ranks, ranks == 1 ? "" : "es",
+                     way, as_float ? ", adding float32" : "");
 }
 
 }  // namespace
@@ -39,8 +43,10 @@ std::string transport_words(const BenchOptions& options, int ranks) {
 std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, std::size_t max_bytes) {
   if (!has_loops(options, ranks)) return nullptr;
   if (options.transport == "tcp") return tcp_loops(options.collective, max_bytes);
-  return copies_through_shared_memory(options) ? own_loops(options.collective, ranks, max_bytes)
-                                               : shm_loops(options.collective, ranks, max_bytes);
+  if (!copies_through_shared_memory(options)) return shm_loops(options.collective, ranks, max_bytes);
+  auto copies = own_loops(options.collective, ranks, max_bytes);
+  if (traits_of(options.collective).combines()) return copies;
+  return quicker_of(std::move(copies), read_loops(options.collective, ranks, max_bytes));
 }
 
 std::string limit_words(const BenchOptions& options, int ranks) {

@@ -1,0 +1,25 @@
+// What plans take into account of the machine.
+#pragma once
+
+#include <cstddef>
+
+namespace tutti::internal {
+
+inline constexpr std::size_t kUsualCacheBytes = 32 << 20;
+// A virtual machine may report the whole cache of a host that it shares with others: 480 MiB, where messages of 16 MiB
+// were best written past it (a round trip between 2 ranks: 2770 us, not 3530).
+inline constexpr std::size_t kMostCacheBytes = 64 << 20;
+
+inline constexpr std::size_t kNever = ~std::size_t{0};
+
+// What a plan takes into account of the machine.
+struct Host {
+  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
+  bool crowded = false;                        // it has fewer processors than ranks
+  // As of BetweenCores: from how many bytes of a broadcast on both of two ranks copy half of what both can reach; and
+  // from how many bytes of a message on the peer may copy alone, where mark_copiers() would let it.
+  std::size_t both_copy_from = kNever;
+  std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
+};
+
+}  // namespace tutti::internal

@@ -1,0 +1,143 @@
+// The loops of a collective that only moves bytes, by ranks that read each other's private memory: one copy, which the
+// system makes (process_vm_readv).
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "bench/limit.h"
+#include "memory/copy.h"
+#include "tutti/error.h"
+#include "types/collective.h"
+
+namespace tutti::internal::tools {
+
+namespace {
+
+struct alignas(128) Reader {  // a process
+  std::atomic<std::uint64_t> epoch;
+  pid_t process;
+  void* input;
+  double us;
+};
+
+class ReadLoops final : public LimitLoops {
+ public:
+  ReadLoops(Collective collective, int ranks, std::size_t max_bytes)
+      : holds_(collective, ranks), ranks_(ranks), bytes_(max_bytes + 1) {
+    const std::size_t bytes = sizeof(Reader) * static_cast<std::size_t>(ranks);
+    void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) throw Error(ErrorCode::system, "measuring the limit: no memory for what ranks share");
+    all_ = static_cast<Reader*>(shared);
+  }
+  ~ReadLoops() override { munmap(all_, sizeof(Reader) * static_cast<std::size_t>(ranks_)); }
+
+  int processes() const override { return ranks_; }
+  bool measures(std::size_t bytes) const override { return bytes > 0; }
+  std::size_t calls_for(std::size_t bytes) const override {
+    return calls_to_time(static_cast<double>(bytes) * ranks_, ranks_) / 2 + 1;
+  }
+
+  double round(int me, std::size_t bytes, std::size_t calls) override {
+    if (in_.empty()) begin(me);
+    all_here(me);
+    const double start = now_us();
+    for (std::size_t call = 0; call < calls; ++call) one_call(me, bytes);
+    const double us = (now_us() - start) / static_cast<double>(calls);
+    all_[me].us = can_read_ ? us : std::numeric_limits<double>::infinity();
+    all_here(me);
+    double slowest = 0;
+    for (int r = 0; r < ranks_; ++r) slowest = std::max(slowest, all_[r].us);
+    all_here(me);
+    return slowest;
+  }
+
+ private:
+  void begin(int me) {
+    in_.assign(bytes_, std::byte{1});
+    out_.assign(bytes_, std::byte{0});
+    all_[me].process = getpid();
+    all_[me].input = in_.data();
+  }
+
+  void read(int rank, std::size_t at, std::byte* to, std::size_t bytes) {
+    for (std::size_t done = 0, most = 1 << 30; done < bytes; done += std::min(most, bytes - done)) {
+      const std::size_t now = std::min(most, bytes - done);
+      const iovec here{to + done, now}, there{static_cast<std::byte*>(all_[rank].input) + at + done, now};
+      can_read_ &= process_vm_readv(all_[rank].process, &here, 1, &there, 1, 0) == static_cast<ssize_t>(now);
+    }
+  }
+
+  void all_here(int me) {
+    all_[me].epoch.store(++epoch_, std::memory_order_release);
+    for (int r = 0; r < ranks_; ++r)
+      while (all_[r].epoch.load(std::memory_order_acquire) < epoch_)
+        are_crowded_ ? void(sched_yield()) : __builtin_ia32_pause();
+  }
+
+  // Each process takes the rows that it is to get, from the next process on, so that all begin elsewhere.
+  void one_call(int me, std::size_t bytes) {
+    const std::size_t row_bytes = bytes / static_cast<std::size_t>(holds_.traits.buffer_rows(ranks_));
+    const int rows = holds_.rows(), first = rows / ranks_ * (me + 1);
+    const auto place = [row_bytes](const RowRange& held, int row) {
+      return static_cast<std::size_t>(held.index(row)) * row_bytes;
+    };
+    all_here(me);
+    for (int next = 0; next < rows && row_bytes > 0; ++next) {
+      const int row = (first + next) % rows, from = holds_.origin(row);
+      if (!holds_.gets(me, row)) continue;
+      std::byte* const to = out_.data() + place(holds_.output(me), row);
+      const std::size_t at = place(holds_.input(from), row);
+      if (from != me)
+        read(from, at, to, row_bytes);
+      else if (holds_.traits.collective != Collective::broadcast)  // its root has the message already
+        copy_bytes(to, in_.data() + at, row_bytes);
+    }
+    all_here(me);
+  }
+
+  const Distribution holds_;
+  const int ranks_;
+  const std::size_t bytes_;
+  const bool are_crowded_ = ranks_ > topology::usable_processors();
+  Reader* all_;
+  // Of this process:
+  std::vector<std::byte> in_, out_;
+  std::uint64_t epoch_ = 0;
+  bool can_read_ = true;
+};
+
+class QuickerLoops final : public LimitLoops {
+ public:
+  QuickerLoops(std::unique_ptr<LimitLoops> first, std::unique_ptr<LimitLoops> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  int processes() const override { return first_->processes(); }
+  bool measures(std::size_t bytes) const override { return first_->measures(bytes) && second_->measures(bytes); }
+  std::size_t calls_for(std::size_t bytes) const override { return first_->calls_for(bytes); }
+  double round(int me, std::size_t bytes, std::size_t calls) override {
+    const double us = first_->round(me, bytes, calls);
+    return std::min(us, second_->round(me, bytes, calls));
+  }
+
+ private:
+  const std::unique_ptr<LimitLoops> first_, second_;
+};
+
+}  // namespace
+
+std::unique_ptr<LimitLoops> quicker_of(std::unique_ptr<LimitLoops> first, std::unique_ptr<LimitLoops> second) {
+  return std::make_unique<QuickerLoops>(std::move(first), std::move(second));
+}
+
+std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes) {
+  return std::make_unique<ReadLoops>(collective, ranks, max_bytes);
+}
+
+}  // namespace tutti::internal::tools
