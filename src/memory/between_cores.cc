@@ -19,10 +19,11 @@ BetweenCores of_this_processor() {
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel") == 0 || has_quick_short_strings()) return found;
   return {.far_ns = 110,
+          .copies_by_narrow_vectors = true,
           .strings_one_way_from = 1 << 20,
           .measures_reads = false,
           .reads_moved_from = 64 << 10,
-          .reads_sent_from = 128 << 10,
+          .reads_sent_from = ~std::size_t{0},
           .reads_combined_from = ~std::size_t{0},
           .both_copy_from = 1 << 20};
 }

@@ -8,16 +8,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "memory/between_cores.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::internal {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+using Widest = hn::ScalableTag<std::uint8_t>;
+using Narrower = hn::CappedTag<std::uint8_t, 32>;
+
 // Whole rounds of four vectors, to a target that is aligned to vectors; returns the bytes copied.
-template <bool kPastCache>
+template <bool kPastCache, class D>
 std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_RESTRICT from, std::size_t bytes) {
-  const hn::ScalableTag<std::uint8_t> d;
+  const D d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; bytes - i >= 4 * lanes; i += 4 * lanes) {
@@ -43,7 +48,9 @@ std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_R
 // byte would call the sanitizer twice.)
 std::size_t copy_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes, bool past_cache) {
   if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return 0;
-  return past_cache ? copy_rounds<true>(to, from, bytes) : copy_rounds<false>(to, from, bytes);
+  if (past_cache) return copy_rounds<true, Widest>(to, from, bytes);
+  if (between_cores().copies_by_narrow_vectors) return copy_rounds<false, Narrower>(to, from, bytes);
+  return copy_rounds<false, Widest>(to, from, bytes);
 }
 
 }  // namespace HWY_NAMESPACE
