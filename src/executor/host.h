@@ -14,7 +14,7 @@ inline constexpr std::size_t kNever = ~std::size_t{0};
 
 // What a plan takes into account of the machine.
 struct Host {
-  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache
+  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache; kNever: no call outgrows it
   bool crowded = false;                        // it has fewer processors than ranks
   // As of BetweenCores: from how many bytes of a broadcast on both of two ranks copy half of what both can reach; and
   // from how many bytes of a message on the peer may copy alone, where mark_copiers() would let it.

@@ -3,7 +3,8 @@
 // Measured were AMD's EPYC (Zen 4 and 5), whose cores share a cache in groups of 8 or 16; and one of Intel's older
 // Xeons (Cascade Lake), whose cores of a socket share one. The default is for the EPYCs, and for all that was not
 // measured. All processors of Intel without "fast short rep mov", a feature of newer ones, are taken for such a Xeon.
-// Figures: bench/results/2026-11-28-older-xeon.md, 2 ranks, own buffers unless a line says otherwise.
+// Figures: bench/results/2026-11-28-older-xeon.md and 2026-11-28-long-copies-older-xeon.md; 2 ranks, own buffers unless
+// a line says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +20,23 @@ struct BetweenCores {
   // Whether copies take vectors of 32 bytes, not 64, unless they go past the cache. Older Xeon, broadcast by 64 and by
   // 32: 32 KiB 2.7 and 2.3 us, 64 KiB 5.3 and 4.6, 4 MiB 467 and 397. But past the cache 16 MiB 3010 and 3770.
   bool copies_by_narrow_vectors = false;
+  // Whether what outgrows the cache is best written past it. Older Xeon, past the cache and through it: broadcast of 16
+  // MiB 3040 and 2510 us, all_gather by 4 crowded ranks 10100 and 7860; symmetric all_gather of 64 MiB 17700 and 15600;
+  // all_reduce of 16 MiB 5050 and 5080, reduce_scatter 3570 and 3480.
+  bool past_cache_pays = true;
   // From how many bytes of a message (a piece, if a call is cut) on `rep movsb` pays where only the peer reads what is
   // written, so that its lines are not in this core's cache. Older Xeon, broadcast by vectors and by strings: 64
-  // KiB 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 122 and 115. But all_gather, which writes where it has read: 64
-  // KiB 6.4 and 5.6, 1 MiB 111 and 97.
+  // KiB 6.0 and 7.0 us, 256 KiB 22 and 26, 1 MiB 122 and 115 (with vectors of 64 bytes). But all_gather, which writes
+  // where it has read: 64 KiB 6.4 and 5.6, 1 MiB 111 and 97.
   std::size_t strings_one_way_from = 0;
-  // Whether each process measures if reads of a peer's private memory (process_vm_readv) are quick. If not, they are,
-  // from so many bytes of a message on: where a rank also receives or copies, where it only sends, and in calls that
-  // combine. The older Xeon takes 2.2 to 4.2 times as long for a read of 64 KiB as for a copy, but 2 for one of 512
-  // KiB. By rings and by reads, medians of 5: all_gather 64 KiB 5.5 and 5.1 us, 128 KiB 9.7 and 8.7, 1 MiB 91 and 77,
-  // 16 MiB 5190 and 4280; all_to_all 4 MiB 830 and 422. Broadcast 64 KiB 4.7 and 5.1, 128 KiB 9.2 and 8.6.
-  // reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
+  // Whether each process measures if reads of a peer's private memory (process_vm_readv) are quick. Otherwise they are
+  // taken to be quick.
   bool measures_reads = true;
+  // No message below this is read: in calls that only move bytes (Communicator::send() too); of a rank that only sends
+  // in a collective; in calls that combine. A read of 64 KiB takes an older Xeon 2.2 to 4.2 times as long as a copy,
+  // one of 512 KiB 2 times. By rings and by reads, us for calls of so many bytes: all_gather 64 KiB 5.5 and 5.1, 128
+  // KiB 9.1 and 7.5, 1 MiB 91 and 77, 16 MiB 5190 and 4280; all_to_all 4 MiB 830 and 422. Broadcast 256 KiB 18 and 17,
+  // but in some processes 28. reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   // From how many bytes of a broadcast to one rank on each of the two ranks copies half of what both can reach. Older
   // Xeon, symmetric buffers, copied by the reader alone and by both: 512 KiB 23 and 35 us, 1 MiB 73 and 36, 4 MiB 416
@@ -40,5 +46,7 @@ struct BetweenCores {
 
 // Of this processor, by its maker and its features (CPUID).
 const BetweenCores& between_cores();
+// For tests, before other threads ask.
+void assume_between_cores(const BetweenCores& cores);
 
 }  // namespace tutti::internal

@@ -90,6 +90,7 @@ void Job::enter() {
   has_gpus_ = std::ranges::any_of(members, &Member::sees_gpus);
   host_.crowded = must_share(members, rank());
   const BetweenCores& cores = between_cores();
+  if (!cores.past_cache_pays) host_.cache_bytes = kNever;
   host_.both_copy_from = cores.both_copy_from;
   host_.reads_moved_from = cores.reads_moved_from;
   host_.reads_sent_from = cores.reads_sent_from;

@@ -56,8 +56,8 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
 TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
   constexpr std::size_t kKiB = 1024;
   const Host host{.reads_moved_from = 64 * kKiB, .reads_sent_from = 128 * kKiB, .reads_combined_from = kNever};
-  const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
-    return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, host).at(0);
+  const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes) {
+    return copiers(collective, algorithm, bytes, Layout::of(2), 0, 1, host).at(0);
   };
   using enum Collective;
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 63 * kKiB), Copier::each);

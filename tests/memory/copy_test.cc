@@ -6,11 +6,13 @@
 #include <cstring>
 #include <vector>
 
+#include "memory/between_cores.h"
+
 namespace tutti::internal {
 namespace {
 
 // Around every size at which the way of copying changes, and at every place in a line.
-TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
+void copies_what_it_should_and_nothing_else() {
   constexpr std::size_t kMargin = 128, kMax = 70'000;
   std::vector<std::byte> from(kMax + kMargin), to(kMax + 2 * kMargin);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + i / 251);
@@ -31,6 +33,17 @@ TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
       }
     }
   }
+}
+
+TEST(CopyBytes, CopiesWhatItShouldAndNothingElse) {
+  const BetweenCores ours = between_cores();
+  for (const bool narrow : {false, true}) {
+    BetweenCores cores = ours;
+    cores.copies_by_narrow_vectors = narrow;
+    assume_between_cores(cores);
+    copies_what_it_should_and_nothing_else();
+  }
+  assume_between_cores(ours);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class PrivateMemory {
 
 // Whether a peer's private memory is read sooner than it comes through a ring. This depends on the processor and on the
 // system: a read costs the system some work for every page, and a ring costs two ranks a copy each, at once. The first
-// call measures it, in some 100 us, for as long as the process lives.
+// call measures it, in some 100 us, for as long as the process lives. Where BetweenCores says so, it is taken to be so.
 bool reading_is_quick();
 // For tests: no measurement, from now on.
 void assume_reading_is_quick(bool quick);

@@ -45,11 +45,12 @@ std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::siz
 // have none.
 std::unique_ptr<LimitLoops> own_loops(Collective collective, int ranks, std::size_t max_bytes);
 
-// Of the same ranks: they read each other's memory, of a collective that combines nothing. A round takes infinitely
-// long if the system does not allow it.
+// Of the same ranks, for a collective that combines nothing: each reads the others' private memory. A round takes
+// infinitely long if the system does not allow it.
 std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes);
 
-// The quicker of two, in each round, of as many processes each.
+// The quicker of two, of as many processes each. Where a round of the second takes more than twice as long as one of
+// the first, later rounds of that size are of the first alone.
 std::unique_ptr<LimitLoops> quicker_of(std::unique_ptr<LimitLoops> first, std::unique_ptr<LimitLoops> second);
 
 // Two processes over one TCP connection on the loopback, polling: both send and receive what a rank of two must.

@@ -32,8 +32,9 @@ std::string transport_words(const BenchOptions& options, int ranks) {
   const bool combines = traits_of(options.collective).combines();
   const bool as_float = combines && options.dtype != DType::float32;
   const char* const way = !copies_through_shared_memory(options) ? "over one mapping"
-                          : combines                             ? "that copy in and out of shared memory"
-                                     : "that copy in and out of shared memory, or read each other's";
+                          : combines
+                              ? "that copy in and out of shared memory"
+                              : "that copy in and out of shared memory,\n#        or read each other's private memory";
   return fmt::format("plain loops of {} process{} {}{}, measured in turn with each size", ranks, ranks == 1 ? "" : "es",
                      way, as_float ? ", adding float32" : "");
 }
