@@ -39,9 +39,9 @@ def weights(said: str) -> str:
 def test_weights_depend_on_neither_buckets_nor_transports():
     first = weights(example(3))
     assert weights(example(3, "--bucket-cap-mb", "0.001")) == first
-    assert weights(example(3, TUTTI_TRANSPORT="tcp")) == first
     assert weights(example(3, "--bucket-cap-mb", "0.01", launcher=("--rdzv_backend", "c10d", "--rdzv_endpoint",
-                                                                   f"127.0.0.1:{free_port()}"))) == first
+                                                                   f"127.0.0.1:{free_port()}"),
+                           TUTTI_TRANSPORT="tcp")) == first
 
 
 def test_the_example_runs_over_gloo_unchanged():
@@ -57,8 +57,8 @@ def test_the_example_runs_over_gloo_unchanged():
 
 
 def test_leaves_make_weights_that_do_not_depend_on_the_number_of_processes():
-    hashes = {weights(example(n, "--leaves", "8", "--bucket-cap-mb", cap))
-              for n, cap in ((1, "25"), (2, "0.001"), (4, "25"), (8, "0.001"))}
+    hashes = {weights(example(n, "--leaves", "4", "--bucket-cap-mb", cap))
+              for n, cap in ((1, "25"), (2, "0.001"), (4, "0.001"))}
     assert len(hashes) == 1
 
 
