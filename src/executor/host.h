@@ -1,4 +1,3 @@
-// What plans take into account of the machine.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@ inline constexpr std::size_t kNever = ~std::size_t{0};
 struct Host {
   std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache; kNever: no call outgrows it
   bool crowded = false;                        // it has fewer processors than ranks
-  // As of BetweenCores: from how many bytes of a broadcast on both of two ranks copy half of what both can reach; and
-  // from how many bytes of a message on the peer may copy alone, where mark_copiers() would let it.
+  // As of BetweenCores. both_copy_from: bytes of a broadcast, from which on each of two ranks copies half of what both
+  // can reach. reads_*_from: no shorter message is left to the peer (Copier::peer).
   std::size_t both_copy_from = kNever;
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
 };

@@ -46,7 +46,8 @@ class PrivateMemory {
 
 // Whether a peer's private memory is read sooner than it comes through a ring. This depends on the processor and on the
 // system: a read costs the system some work for every page, and a ring costs two ranks a copy each, at once. The first
-// call measures it, in some 100 us, for as long as the process lives. Where BetweenCores says so, it is taken to be so.
+// call measures it, in some 100 us, for as long as the process lives. If BetweenCores::measures_reads is
+// false, nothing is measured, and reads are taken to be quick.
 bool reading_is_quick();
 // For tests: no measurement, from now on.
 void assume_reading_is_quick(bool quick);
