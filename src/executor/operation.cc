@@ -36,7 +36,8 @@ inline bool Operation::run(const SendStep& step) {
 }
 
 inline bool Operation::run(const ReceiveStep& step) {
-  channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.to), step.bytes, step.past_cache);
+  channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.to), step.bytes, step.past_cache,
+                             step.copier);
   return true;
 }
 
@@ -100,7 +101,7 @@ void Operation::reserve_pushes(const ReduceStep& step) {
     workspace_->pushed[i] = is_sent_ || is_in_place
                                 ? nullptr
                                 : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
-    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && send.copier != Copier::sender)
+    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && !is_sender(send.copier))
       is_far_ |= channel(send.peer).reads_from_far(send.bytes);
   }
 }

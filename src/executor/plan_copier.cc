@@ -137,17 +137,22 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
   const bool are_shared = shares && !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) &&
                           bytes >= host.both_copy_from;
+  const bool splits =
+      shares && !crowded && !traits_of(call.collective).combines() && (bytes == 0 || nothing_arrives(traffic));
   bool is_mine = true;  // of messages that are shared, every other one
+  const auto copier_of = [&](std::size_t of_message) {
+    if (are_shared) return (is_mine = !is_mine) ? Copier::sender : Copier::each;
+    if (of_message >= least && bytes <= sizes.most) return Copier::peer;
+    return of_message < sender_below ? Copier::sender : Copier::each;
+  };
+  const auto is_split = [&](std::size_t of_message) { return splits && of_message >= host.split_from; };
   for (PlanStep& step : steps) {
+    if (auto* const receive = std::get_if<ReceiveStep>(&step); receive != nullptr && is_split(receive->bytes))
+      receive->copier = Copier::split;
     auto* const send = std::get_if<SendStep>(&step);
     if (send == nullptr) continue;
-    if (are_shared) {
-      is_mine = !is_mine;
-      send->copier = is_mine ? Copier::sender : Copier::each;
-      continue;
-    }
-    const bool peer_may = send->bytes >= least && bytes <= sizes.most;
-    send->copier = peer_may ? Copier::peer : send->bytes < sender_below ? Copier::sender : Copier::each;
+    send->copier = copier_of(send->bytes);
+    if (is_split(send->bytes)) send->copier = is_sender(send->copier) ? Copier::split_or_sender : Copier::split;
   }
 }
 

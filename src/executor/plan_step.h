@@ -30,6 +30,7 @@ struct ReceiveStep {
   std::int32_t peer = kLocal;
   std::uint32_t message = 0;  // which of the peer's messages of this operation, from 0
   bool past_cache = false;    // as of a reduce
+  Copier copier = Copier::each;
   Place to;
   std::size_t bytes = 0;
 };

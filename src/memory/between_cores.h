@@ -42,6 +42,11 @@ struct BetweenCores {
   // Xeon, symmetric buffers, copied by the reader alone and by both: 512 KiB 23 and 35 us, 1 MiB 73 and 36, 4 MiB 416
   // and 195, 16 MiB 4680 and 2260. Not measured on an EPYC.
   std::size_t both_copy_from = ~std::size_t{0};
+  // From how many bytes of a message in ordinary memory on both ranks copy it (Copier::split), where one of two ranks
+  // only sends and the other only receives. Older Xeon, by rings and by both: broadcast 128 KiB 8.6 and 6.0 us, 256 KiB
+  // 16 and 11, 1 MiB 92 and 46, 16 MiB 2430 and 2090; 64 KiB 4.3 and 3.7, but 5.3 and 6.1 while the machine was slower.
+  // Not measured on an EPYC.
+  std::size_t split_from = ~std::size_t{0};
 };
 
 // Of this processor, by its maker and its features (CPUID).

@@ -42,8 +42,13 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
 // use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
 // the peer uses or copies so stays lent until then. sender: this rank copies, so that it need not wait for the peer to
-// use the message, or so that both copy at the same time. In each case memory is lent until sent() counts the message.
-enum class Copier : std::uint8_t { each, peer, sender };
+// use the message, or so that both copy at the same time. split, split_or_sender: of a message in ordinary memory,
+// each of the two ranks copies a part, straight to the receiver's memory. If the receiver's hint is another one, or
+// this rank cannot write there, as `peer`. If the receiver cannot read, or of other memory, as `each`, or as `sender`.
+// In each case memory is lent until sent() counts the message.
+enum class Copier : std::uint8_t { each, peer, sender, split, split_or_sender };
+constexpr bool is_split(Copier copier) { return copier == Copier::split || copier == Copier::split_or_sender; }
+constexpr bool is_sender(Copier copier) { return copier == Copier::sender || copier == Copier::split_or_sender; }
 
 class Channel {
  public:
@@ -87,9 +92,9 @@ class Channel {
   // --- receiving -----------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) to message number `message` of this direction, until received() counts it. Called in ascending
   // order; messages before it that no receive has claimed are left to view(). past_cache: a hint that this core will
-  // not read it again soon.
+  // not read it again soon. copier: split, if the peer may write parts of the message straight to `data`.
   virtual void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
-                       bool past_cache = false) = 0;
+                       bool past_cache = false, Copier copier = Copier::each) = 0;
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;

@@ -40,8 +40,9 @@ class FaultyChannel final : public Channel {
 
   void check_reserved() override { open().check_reserved(); }
 
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) override {
-    open().receive(message, tag, data, bytes, past_cache);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
+               Copier copier) override {
+    open().receive(message, tag, data, bytes, past_cache, copier);
   }
   std::uint64_t received() override { return shown_later(received_, open().received()); }
 

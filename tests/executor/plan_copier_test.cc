@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -84,6 +85,58 @@ TEST(PlanCopier, SharesTheCopiesOfALongBroadcastWithTheOnlyReader) {
   EXPECT_EQ(of(2 << 20, shares, 3), (std::vector{each, each, each, each})) << "not measured";
   EXPECT_EQ(of(2 << 20, {.crowded = true, .both_copy_from = 1 << 20}), (std::vector{sender, sender, sender, sender}));
   for (const Copier copier : of(2 << 20, shares, 2, 4, true)) EXPECT_EQ(copier, each) << "of what was on a device";
+}
+
+// Where one of two ranks only sends and the other only receives, both copy what is long, if both can.
+TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
+  constexpr std::size_t kKiB = 1024;
+  const Host splits{.split_from = 128 * kKiB, .reads_sent_from = kNever};
+  const auto sender = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, const Host& host,
+                         int rank = 0, int ranks = 2) {
+    return copiers(collective, algorithm, bytes, Layout::of(ranks), rank, 1, host).at(0);
+  };
+  const auto receiver = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, const Host& host,
+                           int rank = 1, int ranks = 2) {
+    const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
+    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(ranks), 1, host, {});
+    for (const PlanStep& step : plan->steps)
+      if (const auto* const receive = std::get_if<ReceiveStep>(&step)) return receive->copier;
+    ADD_FAILURE() << "it receives nothing";
+    return Copier::peer;
+  };
+  using enum Collective;
+  const std::pair<Collective, Algorithm> cases[] = {{broadcast, Algorithm::binomial_tree},
+                                                    {transfer, Algorithm::direct},
+                                                    {scatter, Algorithm::one_shot},
+                                                    {gather, Algorithm::one_shot}};
+  for (const auto& [collective, algorithm] : cases) {
+    const int sends = collective == gather ? 1 : 0, receives = 1 - sends;
+    EXPECT_EQ(sender(collective, algorithm, 128 * kKiB, splits, sends), Copier::split) << to_string(collective);
+    EXPECT_NE(sender(collective, algorithm, 127 * kKiB, splits, sends), Copier::split) << to_string(collective);
+    EXPECT_EQ(receiver(collective, algorithm, 128 * kKiB, splits, receives), Copier::split) << to_string(collective);
+    EXPECT_EQ(receiver(collective, algorithm, 127 * kKiB, splits, receives), Copier::each) << to_string(collective);
+    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, {}, sends), Copier::split) << "on other processors";
+    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, {}, receives), Copier::each);
+    const Host crowded{.crowded = true, .split_from = 128 * kKiB};
+    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, crowded, sends), Copier::split);
+    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, crowded, receives), Copier::each);
+    if (collective == transfer) continue;
+    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, splits, sends, 3), Copier::split) << "not measured";
+    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, splits, receives, 3), Copier::each);
+  }
+  EXPECT_EQ(sender(all_gather, Algorithm::one_shot, 4096 * kKiB, splits), Copier::peer) << "both have enough to do";
+  EXPECT_EQ(receiver(all_gather, Algorithm::one_shot, 4096 * kKiB, splits), Copier::each);
+  EXPECT_EQ(sender(reduce, Algorithm::one_shot, 4096 * kKiB, splits, 1), Copier::each) << "the root combines";
+}
+// Of symmetric memory every other message is copied by the root, as ever.
+TEST(PlanCopier, ALongBroadcastIsBothSharedAndSplit) {
+  const Host both{.both_copy_from = 1 << 20, .split_from = 256 << 10};
+  const auto of = [&](std::uint64_t bytes) {
+    return copiers(Collective::broadcast, Algorithm::chain, bytes, Layout::of(2), 0, 4, both);
+  };
+  using enum Copier;
+  EXPECT_EQ(of(2 << 20), (std::vector{split, split_or_sender, split, split_or_sender}));
+  EXPECT_EQ(of((1 << 20) - 256), (std::vector{peer, peer, peer, peer}));
 }
 
 }  // namespace

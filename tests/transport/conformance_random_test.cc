@@ -58,7 +58,7 @@ class Player {
     } else {
       lent_.push_back(data);
       channel_.send(tag_of(message.number), lent_.back().data(), message.bytes,
-                    static_cast<Copier>(message.number % 3));
+                    static_cast<Copier>(message.number % 5));
     }
   }
 
@@ -68,7 +68,8 @@ class Player {
     const Planned& message = in_[next_post_];
     posted_.push_back({message, Bytes(message.bytes)});
     std::byte* data = posted_.back().data.data();
-    channel_.receive(next_post_, tag_of(message.number), data, message.bytes);
+    channel_.receive(next_post_, tag_of(message.number), data, message.bytes, false,
+                     static_cast<Copier>(message.number / 5 % 5));
     ++next_post_;
   }
 

@@ -229,7 +229,7 @@ TEST(ShmBounds, TheSpaceOfAFragmentLiesInTheRing) {
 }
 
 TEST(ShmBounds, APlaceOutsideOfThePeersMemoryIsNotWritten) {
-  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{shm::kSlots * shm::kSlotBytes}, ~std::uint64_t{0} - 63,
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{shm::kSlots * shm::kSlotBytes}, shm::kPrivate - 64,
                                  std::uint64_t{shm::kSymmetricOffset + (64 << 20)}}) {
     WrongPeer pair;
     pair.peer.transport.own().allocate(kBytes);

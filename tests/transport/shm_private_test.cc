@@ -249,12 +249,20 @@ TEST(ShmPrivate, IsReadOfTheRightProcessOnly) {
   EXPECT_FALSE(shm::PrivateMemory(child, {8, proof.value}).can_be_read());
   EXPECT_FALSE(shm::PrivateMemory(child, {page_end - 4, 0x01010101}).can_be_read()) << "half of it";
   EXPECT_FALSE(shm::PrivateMemory(0, proof).can_be_read()) << "a peer of another namespace of processes";
+  const std::atomic<std::uint32_t> stop{0};
+  const auto write = [&] { return childs.write(mine, reinterpret_cast<std::uintptr_t>(mine), sizeof mine, stop); };
+  if (childs.can_be_written()) {
+    EXPECT_EQ(write(), 0);
+    EXPECT_EQ(shm::PrivateMemory(child, {proof.at, proof.value + 1}).write(mine, page_end - 4, 4, stop), ESRCH);
+  }
   ::close(go[0]);
   ::close(go[1]);
   const auto is_another = [&] { return childs.read(seen, reinterpret_cast<std::uintptr_t>(mine), 1) == ESRCH; };
   for (int i = 0; i < 1000 && !is_another(); ++i) ::usleep(10'000);
   EXPECT_TRUE(is_another());
   EXPECT_EQ(::kill(child, 0), 0) << "its number is in use";
+  ::usleep(2'000);  // a proof for writes holds for less
+  EXPECT_NE(write(), 0);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(is_another());

@@ -41,8 +41,9 @@ class Channel final : public internal::Channel {
   void commit(const Tag& tag) override { sender_.commit(tag); }
   bool reads_from_far(std::size_t bytes) override { return sender_.reads_from_far(bytes); }
   void check_reserved() override { sender_.check_reserved(); }
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) override {
-    receiver_.receive(message, tag, data, bytes, past_cache);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
+               Copier copier) override {
+    receiver_.receive(message, tag, data, bytes, past_cache, copier);
   }
   std::uint64_t received() override { return receiver_.received(); }
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override {

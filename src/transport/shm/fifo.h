@@ -19,7 +19,8 @@ class Fifo {
     if (size() == items_.size()) grow();
     return items_[tail_++ & mask_] = item;
   }
-  const T& operator[](std::size_t i) const { return items_[(head_ + i) & mask_]; }  // from the front
+  T& operator[](std::size_t i) { return items_[(head_ + i) & mask_]; }  // from the front
+  const T& operator[](std::size_t i) const { return items_[(head_ + i) & mask_]; }
   void pop() { ++head_; }
 
  private:

@@ -6,15 +6,16 @@
 //   withdrawn      the writer has given up: nothing it has lent may be touched any more
 //   closed         the writer's end of the channel has gone: it reads nothing any more
 //   reads          the writer can read the owner's private memory, and does so quickly
+//   writes         the writer can write to the owner's private memory
 //   decline        a message that the writer cannot read in the owner's private memory, though it was to
 //   piece          of such a message the other way: what the writer shows of it
 //   Post[kPosts]   places for posts that no line took along
+//   Split[kSplits] how far both ranks are with messages of the writer that both copy
 //   bytes          a ring for payloads that neither fit a line nor lie in symmetric memory
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -65,58 +66,25 @@ inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // come back. The plan may say so of more (Copier::sender).
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
-// How much of a ring is used.
-struct RingBytes {
-  std::size_t both_ways;  // while the two ranks write to each other
-  std::size_t one_way;    // while one only writes, and the other only reads: the whole ring
-  // While they write to each other, each fragment goes to the first gap, so that little of the ring is in use.
-  bool is_packed = false;
-  // While one only writes, it cuts what is not long into short fragments, so that the other begins sooner.
-  bool has_short_fragments = false;
-};
-
-// Of each ring among `ranks` ranks of one host. A cache line that the peer has read comes back slowly while it lies in
-// the peer's second-level cache, and quickly once it has gone to the cache that both share. So a ring is larger than
-// the second level, as far as all rings together (8 MiB) fit the shared cache. (2 ranks, own buffers, 2 MiB: 442 us
-// with 256 KiB, 150 with 2 MiB; 8 ranks on 2 cores: 2.4 ms against 4.0.) The reader of a longer ring also keeps more of
-// it (Kept), which counts most between cores that share no cache. (4 crowded ranks of a Zen 4 on such cores,
-// reduce_scatter of 4 MiB: 1380 us with 256 KiB, 670 with 512. bench/results/2026-11-27-crowded-ranks.md has more.)
-//
-// While a rank only sends, its ring may be longer again: about as many such rings as there are ranks are in use at a
-// time, so these have 6 MiB together. (4 ranks on 2 cores of a Zen 4, broadcast with rings of 256 KiB, 512 KiB, 1 and 2
-// MiB: 16 KiB 5.9, 4.1, 3.1 and 2.2 us; 64 KiB 23, 15, 9.3 and 7.2. Not measured where more than two ranks have a core
-// each.)
-//
-// Where even the shortest rings do not fit the shared cache, crowded ranks pack them. (8 ranks on 2 cores that shared
-// no cache: reduce_scatter of 1 MiB 905 us and 357, all_reduce of 2 MiB 1900 and 1640, all_to_all of 1 MiB 588 and 501.
-// But 4 ranks on cores that share one, whose rings fit: all_reduce of 128 KiB 33 and 43.)
-inline RingBytes ring_bytes_for(std::size_t ranks, bool crowded) {
-  if (ranks < 2) return {kMinRingBytes, kMinRingBytes};
-  const auto ring = [](std::size_t all, std::size_t rings) {
-    return std::clamp(std::bit_floor(all / rings), kMinRingBytes, kMaxRingBytes);
-  };
-  constexpr std::size_t kAll = std::size_t{8} << 20, kAllOneWay = std::size_t{6} << 20;
-  const std::size_t rings = ranks * (ranks - 1);
-  return {ring(kAll, rings), ring(kAllOneWay, ranks - 1), crowded && rings * kMinRingBytes > kAll,
-          ranks == 2 && !crowded};
-}
-
 enum class LineKind : std::uint16_t {
   inside,     // the whole message is in the line
   ring,       // a fragment at ring offset `at`, `bytes` long
   lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
   readable,   // the whole message lies at address `at` of the writer's process, until acknowledged
+  split,      // likewise; and parts of it are written to where the post said (Split)
   delivered,  // the whole message has been written to where the post said
   reused,     // a fragment in the reader's ring, where the reader's line number `at` announced one, `bytes` long
 };
 
-// "Your message `number` to me may be written straight to my symmetric memory, `at` bytes into my segment." Travels
-// with a line of the same tag where there is one, for it is then seen without another miss; else in a place of its own.
+// "Your message `number` to me may be written straight to my symmetric memory, `at` bytes into my segment; or if `at`
+// has kPrivate, to that address of my process." Travels with a line of the same tag where there is one, for it is then
+// seen without another miss; else in a place of its own.
 struct PostedAt {
   std::uint64_t message;  // number + 1; 0: no post
   std::uint64_t at;
   std::uint64_t bytes;
 };
+inline constexpr std::uint64_t kPrivate = std::uint64_t{1} << 63;  // which no address of a process has
 
 struct alignas(64) Line {
   std::atomic<std::uint64_t>
@@ -172,15 +140,29 @@ struct Piece {
 };
 inline constexpr std::uint64_t declined(std::uint32_t line) { return (std::uint64_t{1} << 32) | line; }
 
+// A message that both ranks copy: in parts (Parts), which the owner of the lane takes from the front, and reads; and
+// the writer, if it knows where the owner wants them, from the back, and writes. The place is that of the writer's
+// split message number `n`, counted from 0, modulo kSplits.
+struct alignas(64) Split {
+  std::atomic<std::uint64_t> taken;    // split_word(n, parts from the front, parts from the back), by both ranks
+  std::atomic<std::uint64_t> written;  // split_word(n, 0, parts): of those from the back
+};
+inline constexpr std::uint32_t kSplits = 8;  // messages of the writer that have not been acknowledged, at most
+inline constexpr std::uint64_t split_word(std::uint32_t number, std::uint32_t front, std::uint32_t back) {
+  return std::uint64_t{number} << 32 | front << 16 | back;
+}
+
 struct Lane {
   Line lines[kLines];
   alignas(64) std::atomic<std::uint32_t> ack;
   alignas(64) std::atomic<std::uint32_t> withdrawn;
   std::atomic<std::uint32_t> closed;
   std::atomic<std::uint32_t> reads;
+  std::atomic<std::uint32_t> writes;
   alignas(64) Decline decline;
   alignas(64) Piece piece;
   Post posts[kPosts];
+  Split splits[kSplits];
   alignas(4096) std::byte ring[kMaxRingBytes];  // of it there are lane_bytes()
 };
 inline constexpr std::size_t kLaneHeadBytes = offsetof(Lane, ring);  // claimed when made; the ring when first used

@@ -32,6 +32,7 @@ bool LanePair::find_peer() {
   if (lane == nullptr) throw_makes_no_sense("it has its lane outside of its memory");
   out_ = reinterpret_cast<Lane*>(lane);
   out_->reads.store(who_->memory.can_be_read() && reading_is_quick() ? 1 : 0, std::memory_order_relaxed);
+  out_->writes.store(who_->memory.can_be_written() ? 1 : 0, std::memory_order_relaxed);
   return true;
 }
 

@@ -23,7 +23,7 @@ void Lines::consume_elsewhere(LineKind kind, std::span<const std::byte> fragment
     acks_.consume_fragment(ring + (fragment.data() - ring), fragment.size(), unread_);
   } else {
     if (kind == LineKind::reused) ring_.take_back(acks_.kept().should_keep_own());
-    acks_.consume(kind == LineKind::lent || kind == LineKind::readable);
+    acks_.consume(kind == LineKind::lent || kind == LineKind::readable || kind == LineKind::split);
   }
 }
 

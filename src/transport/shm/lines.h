@@ -13,6 +13,7 @@
 #include "transport/shm/line_place.h"
 #include "transport/shm/posts.h"
 #include "transport/shm/ring.h"
+#include "transport/shm/ring_bytes.h"
 #include "types/tag.h"
 
 namespace tutti::internal::shm {

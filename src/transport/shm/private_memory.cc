@@ -11,6 +11,7 @@
 #include "memory/between_cores.h"
 #include "memory/copy.h"
 #include "memory/quickness.h"
+#include "transport/shm/guarded_write.h"
 
 namespace tutti::internal::shm {
 namespace {
@@ -19,6 +20,11 @@ namespace {
 // and 1.4 us); all_gather of 4 MiB by reads took 1.4 times as long as by rings. On the Intel Xeon of plan_copier.cc
 // reads were quicker than rings: 64 KiB took 3 us. How long a copy takes there has not been measured.
 constexpr double kQuickCopies = 3;
+
+// How long a proof holds for writes: 0.2 to 0.5 ms, at 2 to 4 GHz. The system does not use the number of a process
+// again so soon: it gives numbers in turn, and begins again after 32768 or more. (But another thread of the process may
+// make it another program (exec) in the middle of its call.)
+constexpr std::uint64_t kProvedCycles = 1 << 20;
 
 Quickness reads;
 
@@ -61,6 +67,22 @@ int PrivateMemory::read(std::byte* to, std::uint64_t at, std::size_t bytes) cons
   if (got < 0 && errno != EFAULT) return errno;
   if (got < static_cast<ssize_t>(sizeof proof) || proof != proof_.value) return ESRCH;
   return static_cast<std::size_t>(got) == sizeof proof + bytes ? 0 : EFAULT;
+}
+
+bool PrivateMemory::can_be_written() const { return can_be_read() && can_write_guarded(); }
+
+int PrivateMemory::write(const std::byte* from, std::uint64_t at, std::size_t bytes,
+                         const std::atomic<std::uint32_t>& stop) const {
+  int failure = EAGAIN;
+  for (int tries = 0; tries < 4 && failure == EAGAIN; ++tries) {
+    failure = 0;
+    if (const std::uint64_t now = time_stamp(); now - proved_at_ > kProvedCycles) {
+      failure = read(nullptr, 0, 0);
+      if (failure == 0) proved_at_ = now;
+    }
+    if (failure == 0) failure = write_guarded(process_, from, at, bytes, stop, {proved_at_, kProvedCycles});
+  }
+  return failure;
 }
 
 bool ReadableMemory::has(const std::byte* data, std::size_t bytes) {

@@ -1,9 +1,11 @@
-// Memory of a process that is not shared, as another process of the host reads it: in one copy, by the system.
+// Memory of a process that is not shared, as another process of the host reads and writes it: in one copy, by the
+// system.
 #pragma once
 
 #include <sys/types.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,9 +41,15 @@ class PrivateMemory {
   // the system cannot read all of it, or cannot write all of `to`.
   int read(std::byte* to, std::uint64_t at, std::size_t bytes) const;
 
+  bool can_be_written() const;
+  // [at, at + bytes) of the process = from[0, bytes), less than 2 GiB: as read(). ECANCELED: not written, since `stop`
+  // is not 0. EAGAIN: not written, perhaps next time. Nothing is written once `stop` is not 0 (write_guarded()).
+  int write(const std::byte* from, std::uint64_t at, std::size_t bytes, const std::atomic<std::uint32_t>& stop) const;
+
  private:
   pid_t process_ = 0;
   Proof proof_{};
+  mutable std::uint64_t proved_at_ = 0;  // for writes: a time stamp
 };
 
 // Whether a peer's private memory is read sooner than it comes through a ring. This depends on the processor and on the

@@ -1,7 +1,6 @@
 #include "transport/shm/receiver.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "memory/copy.h"
 #include "memory/string_copy.h"
@@ -11,6 +10,8 @@ namespace tutti::internal::shm {
 namespace {
 
 constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
+
+bool is_in_private(LineKind kind) { return kind == LineKind::readable || kind == LineKind::split; }
 
 // Of a fragment that the line announces. nullptr if it cannot be there.
 const std::byte* fragment_at(Lines& lines, LineKind kind, std::uint64_t at, std::uint64_t bytes) {
@@ -84,69 +85,53 @@ inline std::span<const std::byte> Receiver::payload(const Line& line, LineKind k
   return {line.inside, total};
 }
 
-// Reads the next `bytes` of a message in the peer's private memory into `to`. left: how many are not read yet. False:
-// that cannot be, and the message has been declined.
-bool Receiver::read(const Line& line, std::size_t left, std::byte* to, std::size_t bytes) {
-  LanePair& lanes = lines_.lanes();
-  lanes.throw_if_withdrawn();
-  if (!lanes.connect()) lanes.throw_makes_no_sense("it lent private memory that nobody said could be read");
-  const std::uint64_t at = line.at, all = line.bytes;
-  if (all < left) lanes.throw_makes_no_sense("it lent fewer bytes than the message has");
-  const int failure = lanes.who()->memory.read(to, at + (all - left), bytes);
-  lanes.throw_if_withdrawn();  // the system may have waited for the memory, and the peer not for the system
-  if (failure == 0) return true;
-  Lane& out = lanes.out();
-  // EFAULT is about the memory of this message alone. All else is about all messages.
-  if (failure != EFAULT) out.reads.store(0, std::memory_order_relaxed);
-  out.decline.from = all - left;
-  out.decline.line.store(declined(lines_.acks().consumed()), std::memory_order_release);
-  lanes.notify();
-  declined_ = true;
-  return false;
-}
-
-// Of a declined message, what the peer shows now; nothing if that is still to come.
-std::span<const std::byte> Receiver::piece(std::size_t left) const {
-  const LanePair& lanes = lines_.lanes();
-  const Piece& piece = lanes.in().piece;
-  if (piece.number.load(std::memory_order_acquire) != pieces_ + 1) {
-    if (lanes.is_gone()) lanes.throw_gone();
-    return {};
-  }
-  lanes.throw_if_withdrawn();
-  const std::uint64_t at = piece.at, bytes = piece.bytes;
-  const std::byte* const data = at < kSymmetricOffset || bytes > left ? nullptr : lanes.theirs().at(at, bytes);
-  if (data == nullptr) lanes.throw_makes_no_sense("it shows a piece of a message that is not in its symmetric memory");
-  return {data, bytes};
-}
-
-void Receiver::take_piece() {
-  lines_.lanes().out().decline.taken.store(++pieces_, std::memory_order_release);
-  lines_.lanes().notify();
-}
-
 // Whether anything moved.
 bool Receiver::fill_from_private(Wanted& want, const Line& line) {
   const std::size_t left = want.bytes - want.done, now = std::min(left, kReadAtOnceBytes);
-  if (!declined_ && read(line, left, want.data + want.done, now)) {
-    want.done += now;
-    return true;
-  }
-  const auto shown = piece(left);
-  if (shown.empty()) return false;
-  copy_bytes(want.data + want.done, shown.data(), shown.size());
-  want.done += shown.size();
-  take_piece();
-  return true;
+  const bool is_read = !private_.is_declined() && private_.read(line, left, want.data + want.done, now);
+  const std::size_t moved = is_read ? now : private_.take_piece(want.data + want.done, left);
+  want.done += moved;
+  return moved > 0;
 }
 
-void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache) {
+// Of a message that both ranks copy (SplitReceiver). Whether anything moved; if want.done is want.bytes then, all is
+// here.
+bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
+  LanePair& lanes = lines_.lanes();
+  if (want.bytes == 0 || want.bytes > kMostSplitBytes)
+    lanes.throw_makes_no_sense("it splits a message of such a length");
+  lines_.flush();  // the peer may not know yet where this rank wants the message
+  if (private_.is_declined()) {
+    split_.take_all(want.bytes);
+    const std::size_t left = want.bytes - want.done,
+                      moved = left > 0 ? private_.take_piece(want.data + want.done, left) : 0;
+    want.done += moved;
+    if (moved < left) return moved > 0;
+  } else if (const auto part = split_.take(want.bytes); part.bytes > 0) {
+    if (private_.read(line, want.bytes - part.begin, want.data + part.begin, part.bytes)) want.done += part.bytes;
+    return true;
+  }
+  if (split_.is_settled(want.bytes)) {
+    want.done = want.bytes;
+    return true;
+  }
+  lanes.throw_if_withdrawn();
+  if (lanes.is_gone()) lanes.throw_gone();
+  return false;
+}
+
+void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
+                       Copier copier) {
   LanePair& lanes = lines_.lanes();
   Place place;
-  const bool posts =
-      bytes > kInlineBytes && message - done_ < kPosts && lanes.connect() && lanes.own().holds(data, bytes, place);
+  const bool posts = bytes > kInlineBytes && message - done_ < kPosts && lanes.connect();
+  const bool is_shared = posts && lanes.own().holds(data, bytes, place);
   wanted_.push({message, tag, data, bytes, 0, past_cache, place});
-  if (posts) lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
+  if (is_shared) {
+    lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
+  } else if (posts && is_split(copier) && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
+    lines_.posts().want({message + 1, reinterpret_cast<std::uintptr_t>(data) | kPrivate, bytes}, tag, lanes.out());
+  }
 }
 
 bool Receiver::fill_some() {
@@ -162,16 +147,17 @@ bool Receiver::fill_some() {
       if (want.posted.offset == 0) lines_.lanes().throw_makes_no_sense("it wrote a message to where nobody wanted it");
       lines_.lanes().own().take(want.data, want.bytes, want.posted);
       want.done = want.bytes;
-    } else if (kind == LineKind::readable) {
-      if (!fill_from_private(want, *line)) break;
+    } else if (is_in_private(kind)) {
+      if (!(kind == LineKind::split ? fill_by_parts(want, *line) : fill_from_private(want, *line))) break;
       moved = true;
       if (want.done < want.bytes) break;  // others may have something to do meanwhile
-      declined_ = false;
+      private_.pass();
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);
       copy_out(lines_, want.data + want.done, fragment, want.past_cache);
       want.done += fragment.size();
     }
+    if (kind == LineKind::split) split_.pass();
     lines_.consume(kind, fragment);
     moved = true;
     if (want.done == want.bytes) {
@@ -192,7 +178,7 @@ bool Receiver::view(const Tag& tag, std::size_t bytes, std::span<const std::byte
     if (awaits_wanted()) return false;
   }
   if (!shown_.is_there && !show(tag, bytes)) return false;
-  if (shown_.kind == LineKind::lent || declined_) lines_.lanes().throw_if_withdrawn();
+  if (shown_.kind == LineKind::lent || private_.is_declined()) lines_.lanes().throw_if_withdrawn();
   here = shown_.rest;
   return true;
 }
@@ -207,7 +193,7 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
     view_left_ = bytes;
   }
   const LineKind kind = kind_of(*line);
-  if (kind == LineKind::readable) {
+  if (is_in_private(kind)) {
     shown_.rest = show_private(*line);
     if (shown_.rest.empty()) return false;
   } else {
@@ -223,8 +209,8 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
 std::span<const std::byte> Receiver::show_private(const Line& line) {
   if (read_ == nullptr) read_ = std::make_unique_for_overwrite<std::byte[]>(kFragmentBytes);
   const std::size_t bytes = std::min(kFragmentBytes, view_left_);
-  if (!declined_ && read(line, view_left_, read_.get(), bytes)) return {read_.get(), bytes};
-  return piece(view_left_);
+  if (!private_.is_declined() && private_.read(line, view_left_, read_.get(), bytes)) return {read_.get(), bytes};
+  return private_.piece(view_left_);
 }
 
 void Receiver::release(std::size_t bytes) {
@@ -232,9 +218,12 @@ void Receiver::release(std::size_t bytes) {
   view_left_ -= bytes;
   if (shown_.rest.empty()) {
     shown_.is_there = false;
-    if (declined_) take_piece();
-    if (view_left_ == 0) declined_ = false;
-    if (shown_.kind != LineKind::readable || view_left_ == 0) lines_.consume(shown_.kind, shown_.all);
+    if (private_.is_declined()) private_.pass_piece();
+    if (view_left_ == 0) private_.pass();
+    if (!is_in_private(shown_.kind) || view_left_ == 0) {
+      if (shown_.kind == LineKind::split) split_.pass();
+      lines_.consume(shown_.kind, shown_.all);
+    }
   }
   if (view_left_ == 0) {
     viewing_ = false;

@@ -8,16 +8,19 @@
 
 #include "transport/shm/fifo.h"
 #include "transport/shm/lines.h"
+#include "transport/shm/private_reader.h"
+#include "transport/shm/split.h"
 #include "types/tag.h"
 
 namespace tutti::internal::shm {
 
 class Receiver {
  public:
-  explicit Receiver(Lines& lines) : lines_(lines) {}
+  explicit Receiver(Lines& lines) : lines_(lines), private_(lines), split_(lines) {}
 
   // As of internal::Channel.
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
+               Copier copier);
   std::uint64_t received() {
     fill();
     return received_;
@@ -38,7 +41,7 @@ class Receiver {
     std::byte* data;
     std::size_t bytes, done;
     bool past_cache;
-    Place posted;  // nowhere: no post
+    Place posted;  // nowhere: not in this rank's segment, or not posted
   };
 
   bool awaits_wanted() const { return !wanted_.empty() && wanted_.front().message == done_; }
@@ -46,10 +49,8 @@ class Receiver {
   const Line* awaited();
   void check(const Line& line, const Tag& tag, std::size_t bytes) const;
   std::span<const std::byte> payload(const Line& line, LineKind kind, std::size_t left) const;
-  bool read(const Line& line, std::size_t left, std::byte* to, std::size_t bytes);
-  std::span<const std::byte> piece(std::size_t left) const;
-  void take_piece();
   bool fill_from_private(Wanted& want, const Line& line);
+  bool fill_by_parts(Wanted& want, const Line& line);
   std::span<const std::byte> show_private(const Line& line);
   bool show(const Tag& tag, std::size_t bytes);
 
@@ -70,8 +71,8 @@ class Receiver {
     std::span<const std::byte> message;
   };
   AtOnce at_once_;
-  bool declined_ = false;              // the first line's message
-  std::uint32_t pieces_ = 0;           // of declined messages, so far
+  PrivateReader private_;
+  SplitReceiver split_;
   std::unique_ptr<std::byte[]> read_;  // what has been read of a message that lies in private memory, to be viewed
 };
 

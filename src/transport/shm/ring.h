@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "transport/shm/fifo.h"
-#include "transport/shm/lane.h"
+#include "transport/shm/ring_bytes.h"
 
 namespace tutti::internal::shm {
 

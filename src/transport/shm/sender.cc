@@ -1,7 +1,5 @@
 #include "transport/shm/sender.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "memory/copy.h"
@@ -28,9 +26,10 @@ bool reads_pieces(Lines& lines) {
 }
 
 // Whether the peer is to read this private memory, and can: as this rank would read the peer's.
-bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std::size_t bytes) {
+bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std::size_t bytes, Copier copier) {
   const auto reads = [](const Lane& lane) { return lane.reads.load(std::memory_order_relaxed) != 0; };
-  return bytes >= kReadFromBytes && reads(lines.lanes().in()) && reads(lines.lanes().out()) && known.has(data, bytes);
+  if (bytes < kReadFromBytes || (copier != Copier::peer && !is_split(copier))) return false;
+  return reads(lines.lanes().in()) && reads(lines.lanes().out()) && known.has(data, bytes);
 }
 
 // Where the peer wants message number `message`, or nullptr where it has not said.
@@ -40,6 +39,7 @@ std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::
   if (posted.message == 0) return nullptr;
   lanes.throw_if_withdrawn();
   if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
+  if ((posted.at & kPrivate) != 0) return nullptr;
   std::byte* const at = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, bytes);
   if (at == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
   return at;
@@ -66,8 +66,8 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 // Whether a message that no line holds is to be copied, and has room.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
-  if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
-  if (copier == Copier::peer && is_readable(lines_, readable_, data, bytes)) return false;
+  if (!is_sender(copier) && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
+  if (is_readable(lines_, readable_, data, bytes, copier)) return false;
   return fragments_.find_room_at_once(bytes);
 }
 
@@ -91,15 +91,17 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind{};
-  if (message.copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
+  if (!is_sender(message.copier) && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
     lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
     at = place.offset;
   } else if (std::byte* const posted = posted_for(lines_, pushed_, message.tag, message.bytes)) {
     copy_to_peer(posted, message.data, message.bytes);
     kind = LineKind::delivered;
-  } else if (message.copier == Copier::peer && is_readable(lines_, readable_, message.data, message.bytes)) {
-    kind = LineKind::readable;
+  } else if (is_readable(lines_, readable_, message.data, message.bytes, message.copier)) {
+    const bool splits = is_split(message.copier) && splits_.can_split(message.bytes);
+    kind = splits ? LineKind::split : LineKind::readable;
+    if (splits && !splits_.has_room()) return false;
     at = reinterpret_cast<std::uintptr_t>(message.data);
   } else {
     message.copier = Copier::sender;
@@ -107,7 +109,8 @@ bool Sender::push(Message& message) {
   }
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
-    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, kind == LineKind::readable});
+    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, kind != LineKind::lent});
+    if (kind == LineKind::split) splits_.add(pushed_, message.tag, message.data, message.bytes);
     line.at = at;
     line.bytes = message.bytes;
   }
@@ -145,6 +148,7 @@ std::uint64_t Sender::returned() {
   last_lent();
   if (gone && !(lent_.empty() && waiting_.empty())) lines_.lanes().throw_gone();
   if (resend_.answer(lent_)) readable_ = {};
+  splits_.write_part();
   return lent_.empty() ? pushed_ : lent_.front().message;
 }
 
@@ -154,7 +158,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
+  if (source != nullptr && !is_sender(copier) && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
@@ -164,7 +168,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     reserved_ = LineKind::delivered;
     return posted;
   }
-  if (copier == Copier::peer && source != nullptr && is_readable(lines_, readable_, source, bytes)) return nullptr;
+  if (source != nullptr && is_readable(lines_, readable_, source, bytes, copier)) return nullptr;
   if (past_cache || bytes > fragments_.most_bytes() || !fragments_.find_room(bytes)) return nullptr;
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.

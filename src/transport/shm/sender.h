@@ -9,6 +9,7 @@
 #include "transport/shm/lines.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm/resend.h"
+#include "transport/shm/split.h"
 #include "transport/transport.h"
 #include "types/tag.h"
 
@@ -23,7 +24,7 @@ struct LookedUp {
 
 class Sender {
  public:
-  explicit Sender(Lines& lines) : lines_(lines), fragments_(lines), resend_(lines) {}
+  explicit Sender(Lines& lines) : lines_(lines), fragments_(lines), resend_(lines), splits_(lines) {}
 
   // As of internal::Channel.
   void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier);
@@ -40,6 +41,7 @@ class Sender {
     if (lent_.empty()) return nullptr;
     lines_.refresh_acked();
     while (!lent_.empty() && !lines_.unread().has(lent_.front().line)) lent_.pop();
+    splits_.forget_acknowledged();
     return lent_.empty() ? nullptr : &lent_[lent_.size() - 1];
   }
   std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source, Copier copier, bool past_cache);
@@ -65,7 +67,8 @@ class Sender {
   // Writes what can be written of what waits. True if anything was.
   bool push_waiting() {
     if (resend_.answer(lent_)) readable_ = {};  // which is out of date
-    return !waiting_.empty() && push_some();
+    const bool wrote = splits_.write_part();
+    return (!waiting_.empty() && push_some()) || wrote;
   }
 
  private:
@@ -91,6 +94,7 @@ class Sender {
   bool copies_next_ = false;  // reserve() has left a result to the send() that follows it
   ReadableMemory readable_;
   Resend resend_;
+  SplitSender splits_;
   LineKind reserved_ = LineKind::delivered;  // between reserve() and commit()
   std::size_t reserved_bytes_ = 0;
 };

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "transport/shm/adoption.h"
-#include "transport/shm/lane.h"
 #include "transport/shm/peers.h"
 #include "transport/shm/retired.h"
+#include "transport/shm/ring_bytes.h"
 #include "transport/shm/segment.h"
 #include "transport/sleeper.h"
 #include "transport/transport.h"

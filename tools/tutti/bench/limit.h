@@ -49,6 +49,10 @@ std::unique_ptr<LimitLoops> own_loops(Collective collective, int ranks, std::siz
 // infinitely long if the system does not allow it.
 std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes);
 
+// Likewise of two processes that both copy each message: the one that gets it reads the first half, and the other one
+// writes the second half to its private memory.
+std::unique_ptr<LimitLoops> half_loops(Collective collective, std::size_t max_bytes);
+
 // The quicker of two, of as many processes each. Where a round of the second takes more than twice as long as one of
 // the first, later rounds of that size are of the first alone.
 std::unique_ptr<LimitLoops> quicker_of(std::unique_ptr<LimitLoops> first, std::unique_ptr<LimitLoops> second);

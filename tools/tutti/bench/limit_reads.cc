@@ -1,5 +1,5 @@
-// The loops of a collective that only moves bytes, by ranks that read each other's private memory: one copy, which the
-// system makes (process_vm_readv).
+// The loops of a collective that only moves bytes, by ranks that read each other's private memory, or also write it:
+// one copy, which the system makes (process_vm_readv, process_vm_writev).
 #include <emmintrin.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -26,15 +26,16 @@ namespace {
 struct alignas(128) Reader {  // a process
   std::atomic<std::uint64_t> epoch;
   pid_t process;
-  void* input;
+  void *input, *output;
   double us;
 };
 
 class ReadLoops final : public LimitLoops {
  public:
-  ReadLoops(Collective collective, int ranks, std::size_t max_bytes)
+  ReadLoops(Collective collective, int ranks, std::size_t max_bytes, bool writes)
       : holds_(collective, ranks),
         ranks_(ranks),
+        writes_(writes),
         bytes_(max_bytes + static_cast<std::size_t>(holds_.traits.buffer_rows(ranks))) {
     const std::size_t bytes = sizeof(Reader) * static_cast<std::size_t>(ranks);
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -55,7 +56,7 @@ class ReadLoops final : public LimitLoops {
     const double start = now_us();
     for (std::size_t call = 0; call < calls; ++call) one_call(me, bytes);
     const double us = (now_us() - start) / static_cast<double>(calls);
-    all_[me].us = can_read_ ? us : std::numeric_limits<double>::infinity();
+    all_[me].us = can_copy_ ? us : std::numeric_limits<double>::infinity();
     all_here(me);
     double slowest = 0;
     for (int r = 0; r < ranks_; ++r) slowest = std::max(slowest, all_[r].us);
@@ -69,14 +70,30 @@ class ReadLoops final : public LimitLoops {
     out_.assign(bytes_, std::byte{0});
     all_[me].process = getpid();
     all_[me].input = in_.data();
+    all_[me].output = out_.data();
   }
 
-  void read(int rank, std::size_t at, std::byte* to, std::size_t bytes) {
+  using Copy = ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+  void copy_by(Copy& copy, int rank, std::byte* here, void* there, std::size_t bytes) {
     for (std::size_t done = 0, most = 1 << 30; done < bytes; done += std::min(most, bytes - done)) {
       const std::size_t now = std::min(most, bytes - done);
-      const iovec here{to + done, now}, there{static_cast<std::byte*>(all_[rank].input) + at + done, now};
-      can_read_ &= process_vm_readv(all_[rank].process, &here, 1, &there, 1, 0) == static_cast<ssize_t>(now);
+      const iovec mine{here + done, now}, other{static_cast<std::byte*>(there) + done, now};
+      can_copy_ &= copy(all_[rank].process, &mine, 1, &other, 1, 0) == static_cast<ssize_t>(now);
     }
+  }
+
+  // In a buffer that has the rows `held`.
+  static std::byte* row_of(void* buffer, const RowRange& held, int row, std::size_t row_bytes) {
+    return static_cast<std::byte*>(buffer) + static_cast<std::size_t>(held.index(row)) * row_bytes;
+  }
+
+  // The second half of a row of this process to the other one, if that gets it.
+  void write_half(int me, int row, std::size_t row_bytes) {
+    const int other = 1 - me;
+    if (!holds_.gets(other, row)) return;
+    const std::size_t read = row_bytes / 2;
+    copy_by(process_vm_writev, other, row_of(all_[me].input, holds_.input(me), row, row_bytes) + read,
+            row_of(all_[other].output, holds_.output(other), row, row_bytes) + read, row_bytes - read);
   }
 
   void all_here(int me) {
@@ -85,37 +102,37 @@ class ReadLoops final : public LimitLoops {
       while (all_[r].epoch.load(std::memory_order_acquire) < epoch_) are_crowded_ ? void(sched_yield()) : _mm_pause();
   }
 
-  // Each process takes the rows that it is to get, from the next process on, so that all begin elsewhere.
+  // Each process takes the rows that it is to get, from the next process on, so that all begin elsewhere; or the first
+  // half of each, and then writes the second half of its own to the one that gets it.
   void one_call(int me, std::size_t bytes) {
     const auto of_buffer = static_cast<std::size_t>(holds_.traits.buffer_rows(ranks_));
     const std::size_t row_bytes = (bytes + of_buffer - 1) / of_buffer;
     const int rows = holds_.rows(), first = rows / ranks_ * (me + 1);
-    const auto place = [row_bytes](const RowRange& held, int row) {
-      return static_cast<std::size_t>(held.index(row)) * row_bytes;
-    };
     all_here(me);
     for (int next = 0; next < rows; ++next) {
       const int row = (first + next) % rows, from = holds_.origin(row);
+      if (writes_ && from == me) write_half(me, row, row_bytes);
       if (!holds_.gets(me, row)) continue;
-      std::byte* const to = out_.data() + place(holds_.output(me), row);
-      const std::size_t at = place(holds_.input(from), row);
+      std::byte* const to = row_of(out_.data(), holds_.output(me), row, row_bytes);
+      std::byte* const there = row_of(all_[from].input, holds_.input(from), row, row_bytes);
       if (from != me)
-        read(from, at, to, row_bytes);
+        copy_by(process_vm_readv, from, to, there, writes_ ? row_bytes / 2 : row_bytes);
       else if (holds_.traits.collective != Collective::broadcast)  // its root has the message already
-        copy_bytes(to, in_.data() + at, row_bytes);
+        copy_bytes(to, there, row_bytes);
     }
     all_here(me);
   }
 
   const Distribution holds_;
   const int ranks_;
+  const bool writes_;
   const std::size_t bytes_;
   const bool are_crowded_ = ranks_ > topology::usable_processors();
   Reader* all_;
   // Of this process:
   std::vector<std::byte> in_, out_;
   std::uint64_t epoch_ = 0;
-  bool can_read_ = true;
+  bool can_copy_ = true;
 };
 
 class QuickerLoops final : public LimitLoops {
@@ -146,7 +163,11 @@ std::unique_ptr<LimitLoops> quicker_of(std::unique_ptr<LimitLoops> first, std::u
 }
 
 std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes) {
-  return std::make_unique<ReadLoops>(collective, ranks, max_bytes);
+  return std::make_unique<ReadLoops>(collective, ranks, max_bytes, false);
+}
+
+std::unique_ptr<LimitLoops> half_loops(Collective collective, std::size_t max_bytes) {
+  return std::make_unique<ReadLoops>(collective, 2, max_bytes, true);
 }
 
 }  // namespace tutti::internal::tools

@@ -10,7 +10,7 @@
 #include "plan/explain.h"
 #include "plan/explained.h"
 #include "selection/choose_text.h"
-#include "transport/shm/lane.h"
+#include "transport/shm/ring_bytes.h"
 
 namespace tutti::internal::tools {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/shm/lane.h"
+#include "transport/shm/ring_bytes.h"
 
 namespace tutti::internal::tools {
 namespace {
