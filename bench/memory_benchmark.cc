@@ -26,7 +26,7 @@
 #include "collectives/catalogue.h"
 #include "selection/choose.h"
 #include "topology/processors.h"
-#include "transport/shm/lane.h"
+#include "transport/shm/ring_bytes.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/layout.h"
 #include "tutti/communicator.h"
