@@ -137,6 +137,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
   const bool are_shared = shares && !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) &&
                           bytes >= host.both_copy_from;
+  // Where this rank only receives, or only sends.
   const bool splits =
       shares && !crowded && !traits_of(call.collective).combines() && (bytes == 0 || nothing_arrives(traffic));
   bool is_mine = true;  // of messages that are shared, every other one

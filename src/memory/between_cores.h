@@ -43,9 +43,10 @@ struct BetweenCores {
   // and 195, 16 MiB 4680 and 2260. Not measured on an EPYC.
   std::size_t both_copy_from = ~std::size_t{0};
   // From how many bytes of a message in ordinary memory on both ranks copy it (Copier::split), where one of two ranks
-  // only sends and the other only receives. Older Xeon, by rings and by both: broadcast 128 KiB 8.6 and 6.0 us, 256 KiB
-  // 16 and 11, 1 MiB 92 and 46, 16 MiB 2430 and 2090; 64 KiB 4.3 and 3.7, but 5.3 and 6.1 while the machine was slower.
-  // Not measured on an EPYC.
+  // only sends and the other only receives. Older Xeon, medians by rings and by both: broadcast 128
+  // KiB 8.4 and 8.5 us, 256 KiB 17 and 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64
+  // KiB 4.3 and 3.7, 128 KiB 8.2 and 5.7, 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. Not measured on an
+  // EPYC.
   std::size_t split_from = ~std::size_t{0};
 };
 

@@ -15,6 +15,7 @@
 #include "topology/machine.h"
 #include "topology/processors.h"
 #include "transport/inproc/connector.h"
+#include "transport/shm/guarded_write.h"
 
 namespace tutti::internal {
 namespace {
@@ -92,7 +93,7 @@ void Job::enter() {
   const BetweenCores& cores = between_cores();
   if (!cores.past_cache_pays) host_.cache_bytes = kNever;
   host_.both_copy_from = cores.both_copy_from;
-  host_.split_from = cores.split_from;
+  if (shm::can_write_guarded()) host_.split_from = cores.split_from;
   host_.reads_moved_from = cores.reads_moved_from;
   host_.reads_sent_from = cores.reads_sent_from;
   host_.reads_combined_from = cores.reads_combined_from;

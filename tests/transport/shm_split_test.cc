@@ -313,6 +313,29 @@ TEST_F(ShmSplit, APeerThatTakesWhatIsNotThereIsRefused) {
     EXPECT_THROW(pair.to_first->received(), ChannelClosed) << word;
   }
 }
+// A receiver that has read all goes, and its lane becomes free memory. The sender may not have heard of that.
+TEST_F(ShmSplit, NothingIsWrittenByTheWordsOfALaneThatIsFree) {
+  const Bytes out = pattern(1 << 20, 14);
+  Bytes in(out.size(), std::byte{0xff});
+  receive(in);
+  send(out);
+  shm::Segment& own = pair.second->transport.own();
+  auto& lane = *reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, 0)));
+  lane.splits[0].taken = 0;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(is_sent());
+  EXPECT_EQ(count_of(in, std::byte{0xff}), in.size());
+}
+TEST_F(ShmSplit, GoesThroughTheRingWhereTheSenderCannotWrite) {
+  const Bytes out = pattern(100'000, 15);
+  Bytes in(out.size());
+  shm::Segment& own = pair.second->transport.own();
+  reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, 0)))->writes = 0;
+  receive(in);
+  send(out);
+  EXPECT_TRUE(is_sent()) << "copied";
+  EXPECT_EQ(pair.to_first->received(), 2u);
+  EXPECT_TRUE(are_same(in, out));
+}
 // Such a receiver takes what the sender would have taken, too, or says that it wants the message elsewhere.
 TEST_F(ShmSplit, OnlyMemoryThatTheReceiverSaidIsWritten) {
   const Bytes out = pattern(1 << 20, 10);

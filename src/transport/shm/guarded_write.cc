@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#if defined(__x86_64__) && defined(__has_include)
+#if defined(__x86_64__) && !defined(__ILP32__)
 #if __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@ namespace tutti::internal::shm {
 #ifdef TUTTI_HAS_SEQUENCES
 namespace {
 
-static_assert(RSEQ_SIG == 0x53053053 && SYS_process_vm_writev == 311);  // as below
+static_assert(RSEQ_SIG == 0x53053053 && SYS_process_vm_writev == 311);  // the assembly has both numbers
 
 // This thread's; nullptr if it is not registered.
 struct rseq* registered_area() {

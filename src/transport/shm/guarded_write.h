@@ -13,7 +13,7 @@ namespace tutti::internal::shm {
 // and later, kernel 4.18), and no filter of system calls forbids process_vm_writev().
 bool can_write_guarded();
 
-// Cycles of this processor's time stamp counter, where this thread can make guarded writes; else 0.
+// Cycles of this processor's time stamp counter; 0 where this library was built without guarded writes.
 std::uint64_t time_stamp();
 // From a time stamp on. It is over as well where the counter has gone back.
 struct Period {

@@ -142,14 +142,14 @@ inline constexpr std::uint64_t declined(std::uint32_t line) { return (std::uint6
 
 // A message that both ranks copy: in parts (Parts), which the owner of the lane takes from the front, and reads; and
 // the writer, if it knows where the owner wants them, from the back, and writes. The place is that of the writer's
-// split message number `n`, counted from 0, modulo kSplits.
+// split message number `n`, modulo kSplits. No such word is 0, as the lane is once the owner has given it back.
 struct alignas(64) Split {
   std::atomic<std::uint64_t> taken;    // split_word(n, parts from the front, parts from the back), by both ranks
   std::atomic<std::uint64_t> written;  // split_word(n, 0, parts): of those from the back
 };
 inline constexpr std::uint32_t kSplits = 8;  // messages of the writer that have not been acknowledged, at most
 inline constexpr std::uint64_t split_word(std::uint32_t number, std::uint32_t front, std::uint32_t back) {
-  return std::uint64_t{number} << 32 | front << 16 | back;
+  return std::uint64_t{number | 1u << 31} << 32 | front << 16 | back;
 }
 
 struct Lane {

@@ -41,6 +41,7 @@ class PrivateMemory {
   // the system cannot read all of it, or cannot write all of `to`.
   int read(std::byte* to, std::uint64_t at, std::size_t bytes) const;
 
+  // By this thread.
   bool can_be_written() const;
   // [at, at + bytes) of the process = from[0, bytes), less than 2 GiB: as read(). ECANCELED: not written, since `stop`
   // is not 0. EAGAIN: not written, perhaps next time. Nothing is written once `stop` is not 0 (write_guarded()).

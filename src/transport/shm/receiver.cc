@@ -106,7 +106,7 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
     const std::size_t left = want.bytes - want.done,
                       moved = left > 0 ? private_.take_piece(want.data + want.done, left) : 0;
     want.done += moved;
-    if (moved < left) return moved > 0;
+    if (moved < left || !split_.is_settled(want.bytes)) return moved > 0;
   } else if (const auto part = split_.take(want.bytes); part.bytes > 0) {
     if (private_.read(line, want.bytes - part.begin, want.data + part.begin, part.bytes)) want.done += part.bytes;
     return true;

@@ -26,10 +26,12 @@ bool reads_pieces(Lines& lines) {
 }
 
 // Whether the peer is to read this private memory, and can: as this rank would read the peer's.
-bool is_readable(Lines& lines, ReadableMemory& known, const std::byte* data, std::size_t bytes, Copier copier) {
+bool is_readable(Lines& lines, ReadableMemory& known, const SplitSender& splits, const std::byte* data,
+                 std::size_t bytes, Copier copier) {
   const auto reads = [](const Lane& lane) { return lane.reads.load(std::memory_order_relaxed) != 0; };
-  if (bytes < kReadFromBytes || (copier != Copier::peer && !is_split(copier))) return false;
-  return reads(lines.lanes().in()) && reads(lines.lanes().out()) && known.has(data, bytes);
+  const bool peer_reads = copier == Copier::peer || (is_split(copier) && splits.can_split(bytes));
+  return bytes >= kReadFromBytes && peer_reads && reads(lines.lanes().in()) && reads(lines.lanes().out()) &&
+         known.has(data, bytes);
 }
 
 // Where the peer wants message number `message`, or nullptr where it has not said.
@@ -67,7 +69,7 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
   if (!is_sender(copier) && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
-  if (is_readable(lines_, readable_, data, bytes, copier)) return false;
+  if (is_readable(lines_, readable_, splits_, data, bytes, copier)) return false;
   return fragments_.find_room_at_once(bytes);
 }
 
@@ -90,18 +92,16 @@ bool Sender::push(Message& message) {
   fragments_.prepare_wanted_ring();
   Place place;
   std::uint64_t at = 0;
-  LineKind kind{};
+  LineKind kind = LineKind::delivered;
   if (!is_sender(message.copier) && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
     lines_.lanes().own().show(message.data, message.bytes, place);
     kind = LineKind::lent;
     at = place.offset;
   } else if (std::byte* const posted = posted_for(lines_, pushed_, message.tag, message.bytes)) {
     copy_to_peer(posted, message.data, message.bytes);
-    kind = LineKind::delivered;
-  } else if (is_readable(lines_, readable_, message.data, message.bytes, message.copier)) {
-    const bool splits = is_split(message.copier) && splits_.can_split(message.bytes);
-    kind = splits ? LineKind::split : LineKind::readable;
-    if (splits && !splits_.has_room()) return false;
+  } else if (is_readable(lines_, readable_, splits_, message.data, message.bytes, message.copier)) {
+    kind = is_split(message.copier) ? LineKind::split : LineKind::readable;
+    if (kind == LineKind::split && !splits_.has_room()) return false;
     at = reinterpret_cast<std::uintptr_t>(message.data);
   } else {
     message.copier = Copier::sender;
@@ -168,7 +168,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     reserved_ = LineKind::delivered;
     return posted;
   }
-  if (source != nullptr && is_readable(lines_, readable_, source, bytes, copier)) return nullptr;
+  if (source != nullptr && is_readable(lines_, readable_, splits_, source, bytes, copier)) return nullptr;
   if (past_cache || bytes > fragments_.most_bytes() || !fragments_.find_room(bytes)) return nullptr;
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.

@@ -32,7 +32,7 @@ bool SplitSender::write_part_of(Open& open) {
   std::uint64_t taken = split.taken.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint32_t front = static_cast<std::uint32_t>(taken) >> 16;
-    open.is_done = taken >> 32 != open.number || front + open.written >= parts.count();
+    open.is_done = taken != split_word(open.number, front, open.written) || front + open.written >= parts.count();
     if (open.is_done) return false;
     if (split.taken.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed)) break;
   }
@@ -64,7 +64,7 @@ std::uint32_t SplitReceiver::back_of(std::uint64_t word, std::uint32_t parts) co
 }
 
 // Up to `most` parts. Whether there were any.
-bool SplitReceiver::take(std::uint32_t parts, std::uint32_t most) {
+bool SplitReceiver::take_parts(std::uint32_t parts, std::uint32_t most) {
   std::uint64_t word = split().taken.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint32_t left = parts - taken_ - back_of(word, parts), now = std::min(left, most);
@@ -78,13 +78,13 @@ bool SplitReceiver::take(std::uint32_t parts, std::uint32_t most) {
 
 SplitReceiver::Part SplitReceiver::take(std::size_t bytes) {
   const Parts parts(bytes);
-  if (!take(parts.count(), 1)) return {};
+  if (!take_parts(parts.count(), 1)) return {};
   return {parts.begin(taken_ - 1), parts.bytes(taken_ - 1)};
 }
 
 void SplitReceiver::take_all(std::size_t bytes) {
   const std::uint32_t parts = Parts(bytes).count();
-  take(parts, parts);
+  take_parts(parts, parts);
 }
 
 bool SplitReceiver::is_settled(std::size_t bytes) const {

@@ -20,7 +20,7 @@ class Parts {
  public:
   explicit Parts(std::size_t total)
       : total_(total),
-        bytes_(std::clamp(whole(total / 32), std::min(kLeastBytes, whole((total + 1) / 2)), kMostBytes)) {}
+        bytes_(std::clamp(whole_pages(total / 32), std::min(kLeastBytes, whole_pages((total + 1) / 2)), kMostBytes)) {}
   std::uint32_t count() const { return static_cast<std::uint32_t>((total_ + bytes_ - 1) / bytes_); }
   std::size_t begin(std::uint32_t part) const { return part * bytes_; }
   std::size_t bytes(std::uint32_t part) const { return std::min(bytes_, total_ - begin(part)); }
@@ -29,7 +29,6 @@ class Parts {
 
  private:
   static constexpr std::size_t kLeastBytes = 64 << 10;
-  static constexpr std::size_t whole(std::size_t bytes) { return whole_pages(bytes); }
   std::size_t total_, bytes_;
 };
 inline constexpr std::size_t kMostSplitBytes = 0xffff * Parts::kMostBytes;
@@ -102,7 +101,7 @@ class SplitReceiver {
  private:
   Split& split() const { return lines_.lanes().in().splits[number_ % kSplits]; }
   std::uint32_t back_of(std::uint64_t word, std::uint32_t parts) const;
-  bool take(std::uint32_t parts, std::uint32_t most);
+  bool take_parts(std::uint32_t parts, std::uint32_t most);
 
   Lines& lines_;
   std::uint32_t number_ = 0;  // of the message at hand

@@ -45,13 +45,12 @@ std::unique_ptr<LimitLoops> shm_loops(Collective collective, int ranks, std::siz
 // have none.
 std::unique_ptr<LimitLoops> own_loops(Collective collective, int ranks, std::size_t max_bytes);
 
-// Of the same ranks, for a collective that combines nothing: each reads the others' private memory. A round takes
-// infinitely long if the system does not allow it.
+// Of the same ranks, for a collective that combines nothing: each reads the others' private memory. Or, if that is
+// quicker and of two ranks one only sends: the other one reads half of each message, and it writes the other half to
+// that one's private memory. A round takes infinitely long if the system does not allow it.
 std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes);
-
-// Likewise of two processes that both copy each message: the one that gets it reads the first half, and the other one
-// writes the second half to its private memory.
-std::unique_ptr<LimitLoops> half_loops(Collective collective, std::size_t max_bytes);
+// Whether these loops have halves.
+bool copies_halves(Collective collective, int ranks);
 
 // The quicker of two, of as many processes each. Where a round of the second takes more than twice as long as one of
 // the first, later rounds of that size are of the first alone.

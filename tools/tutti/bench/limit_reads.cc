@@ -32,10 +32,9 @@ struct alignas(128) Reader {  // a process
 
 class ReadLoops final : public LimitLoops {
  public:
-  ReadLoops(Collective collective, int ranks, std::size_t max_bytes, bool writes)
+  ReadLoops(Collective collective, int ranks, std::size_t max_bytes)
       : holds_(collective, ranks),
         ranks_(ranks),
-        writes_(writes),
         bytes_(max_bytes + static_cast<std::size_t>(holds_.traits.buffer_rows(ranks))) {
     const std::size_t bytes = sizeof(Reader) * static_cast<std::size_t>(ranks);
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -53,10 +52,18 @@ class ReadLoops final : public LimitLoops {
   double round(int me, std::size_t bytes, std::size_t calls) override {
     if (in_.empty()) begin(me);
     all_here(me);
+    const double by_reads = mean_us(me, bytes, calls, false);
+    return has_halves_ ? std::min(by_reads, mean_us(me, bytes, calls, true)) : by_reads;
+  }
+
+ private:
+  double mean_us(int me, std::size_t bytes, std::size_t calls, bool halves) {
+    all_here(me);
+    bool can_copy = true;
     const double start = now_us();
-    for (std::size_t call = 0; call < calls; ++call) one_call(me, bytes);
+    for (std::size_t call = 0; call < calls; ++call) can_copy &= one_call(me, bytes, halves);
     const double us = (now_us() - start) / static_cast<double>(calls);
-    all_[me].us = can_copy_ ? us : std::numeric_limits<double>::infinity();
+    all_[me].us = can_copy ? us : std::numeric_limits<double>::infinity();
     all_here(me);
     double slowest = 0;
     for (int r = 0; r < ranks_; ++r) slowest = std::max(slowest, all_[r].us);
@@ -64,7 +71,6 @@ class ReadLoops final : public LimitLoops {
     return slowest;
   }
 
- private:
   void begin(int me) {
     in_.assign(bytes_, std::byte{1});
     out_.assign(bytes_, std::byte{0});
@@ -74,12 +80,14 @@ class ReadLoops final : public LimitLoops {
   }
 
   using Copy = ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
-  void copy_by(Copy& copy, int rank, std::byte* here, void* there, std::size_t bytes) {
+  bool copy_by(Copy& copy, int rank, std::byte* here, void* there, std::size_t bytes) {
+    bool can_copy = true;
     for (std::size_t done = 0, most = 1 << 30; done < bytes; done += std::min(most, bytes - done)) {
       const std::size_t now = std::min(most, bytes - done);
       const iovec mine{here + done, now}, other{static_cast<std::byte*>(there) + done, now};
-      can_copy_ &= copy(all_[rank].process, &mine, 1, &other, 1, 0) == static_cast<ssize_t>(now);
+      can_copy &= copy(all_[rank].process, &mine, 1, &other, 1, 0) == static_cast<ssize_t>(now);
     }
+    return can_copy;
   }
 
   // In a buffer that has the rows `held`.
@@ -88,12 +96,12 @@ class ReadLoops final : public LimitLoops {
   }
 
   // The second half of a row of this process to the other one, if that gets it.
-  void write_half(int me, int row, std::size_t row_bytes) {
+  bool write_half(int me, int row, std::size_t row_bytes) {
     const int other = 1 - me;
-    if (!holds_.gets(other, row)) return;
+    if (!holds_.gets(other, row)) return true;
     const std::size_t read = row_bytes / 2;
-    copy_by(process_vm_writev, other, row_of(all_[me].input, holds_.input(me), row, row_bytes) + read,
-            row_of(all_[other].output, holds_.output(other), row, row_bytes) + read, row_bytes - read);
+    return copy_by(process_vm_writev, other, row_of(all_[me].input, holds_.input(me), row, row_bytes) + read,
+                   row_of(all_[other].output, holds_.output(other), row, row_bytes) + read, row_bytes - read);
   }
 
   void all_here(int me) {
@@ -104,35 +112,36 @@ class ReadLoops final : public LimitLoops {
 
   // Each process takes the rows that it is to get, from the next process on, so that all begin elsewhere; or the first
   // half of each, and then writes the second half of its own to the one that gets it.
-  void one_call(int me, std::size_t bytes) {
+  bool one_call(int me, std::size_t bytes, bool halves) {
     const auto of_buffer = static_cast<std::size_t>(holds_.traits.buffer_rows(ranks_));
     const std::size_t row_bytes = (bytes + of_buffer - 1) / of_buffer;
     const int rows = holds_.rows(), first = rows / ranks_ * (me + 1);
     all_here(me);
+    bool can_copy = true;
     for (int next = 0; next < rows; ++next) {
       const int row = (first + next) % rows, from = holds_.origin(row);
-      if (writes_ && from == me) write_half(me, row, row_bytes);
+      if (halves && from == me) can_copy &= write_half(me, row, row_bytes);
       if (!holds_.gets(me, row)) continue;
       std::byte* const to = row_of(out_.data(), holds_.output(me), row, row_bytes);
       std::byte* const there = row_of(all_[from].input, holds_.input(from), row, row_bytes);
       if (from != me)
-        copy_by(process_vm_readv, from, to, there, writes_ ? row_bytes / 2 : row_bytes);
+        can_copy &= copy_by(process_vm_readv, from, to, there, halves ? row_bytes / 2 : row_bytes);
       else if (holds_.traits.collective != Collective::broadcast)  // its root has the message already
         copy_bytes(to, there, row_bytes);
     }
     all_here(me);
+    return can_copy;
   }
 
   const Distribution holds_;
   const int ranks_;
-  const bool writes_;
+  const bool has_halves_ = copies_halves(holds_.traits.collective, ranks_);
   const std::size_t bytes_;
   const bool are_crowded_ = ranks_ > topology::usable_processors();
   Reader* all_;
   // Of this process:
   std::vector<std::byte> in_, out_;
   std::uint64_t epoch_ = 0;
-  bool can_copy_ = true;
 };
 
 class QuickerLoops final : public LimitLoops {
@@ -163,11 +172,11 @@ std::unique_ptr<LimitLoops> quicker_of(std::unique_ptr<LimitLoops> first, std::u
 }
 
 std::unique_ptr<LimitLoops> read_loops(Collective collective, int ranks, std::size_t max_bytes) {
-  return std::make_unique<ReadLoops>(collective, ranks, max_bytes, false);
+  return std::make_unique<ReadLoops>(collective, ranks, max_bytes);
 }
 
-std::unique_ptr<LimitLoops> half_loops(Collective collective, std::size_t max_bytes) {
-  return std::make_unique<ReadLoops>(collective, 2, max_bytes, true);
+bool copies_halves(Collective collective, int ranks) {
+  return ranks == 2 && (traits_of(collective).has_root() || collective == Collective::transfer);
 }
 
 }  // namespace tutti::internal::tools

@@ -22,12 +22,6 @@ bool copies_through_shared_memory(const BenchOptions& options) {
          traits.has_bytes() && !traits.is_scan();
 }
 
-// Whether one of two ranks only sends. Where both do both, two halves gain nothing.
-bool flows_one_way(Collective collective) {
-  const CollectiveTraits& traits = traits_of(collective);
-  return traits.has_root() || collective == Collective::transfer;
-}
-
 std::string transport_words(const BenchOptions& options, int ranks) {
   if (!options.ranks) return "none, for ranks that a launcher placed; with -n they are started here and it is measured";
   if (options.transport == "tcp") {
@@ -37,10 +31,13 @@ std::string transport_words(const BenchOptions& options, int ranks) {
   if (options.transport == "verbs") return "none over verbs: measure it with perftest's ib_write_lat and ib_write_bw";
   const bool combines = traits_of(options.collective).combines();
   const bool as_float = combines && options.dtype != DType::float32;
-  const char* const way =
-      !copies_through_shared_memory(options) ? "over one mapping"
-      : combines                             ? "that copy in and out of shared memory"
-                 : "that copy in and out of shared memory,\n#        or read and write each other's private memory";
+  std::string way = "over one mapping";
+  if (copies_through_shared_memory(options)) {
+    way = "that copy in and out of shared memory";
+    if (!combines)
+      way += copies_halves(options.collective, ranks) ? ",\n#        or read and write each other's private memory"
+                                                      : ",\n#        or read each other's private memory";
+  }
   return fmt::format("plain loops of {} process{} {}{}, measured in turn with each size", ranks, ranks == 1 ? "" : "es",
                      way, as_float ? ", adding float32" : "");
 }
@@ -53,10 +50,7 @@ std::unique_ptr<LimitLoops> loops_for(const BenchOptions& options, int ranks, st
   if (!copies_through_shared_memory(options)) return shm_loops(options.collective, ranks, max_bytes);
   auto copies = own_loops(options.collective, ranks, max_bytes);
   if (traits_of(options.collective).combines()) return copies;
-  auto reads = read_loops(options.collective, ranks, max_bytes);
-  if (ranks == 2 && flows_one_way(options.collective))
-    reads = quicker_of(half_loops(options.collective, max_bytes), std::move(reads));
-  return quicker_of(std::move(copies), std::move(reads));
+  return quicker_of(std::move(copies), read_loops(options.collective, ranks, max_bytes));
 }
 
 std::string limit_words(const BenchOptions& options, int ranks) {
