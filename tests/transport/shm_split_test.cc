@@ -299,6 +299,27 @@ TEST_F(ShmSplit, WhatTheReceiverCannotReadTheSenderShowsPieceByPiece) {
   }
   ::munmap(out, kLong);
 }
+// The receiver has declined the message and has all pieces of it, but the sender is still within a part.
+TEST_F(ShmSplit, ADeclinedMessageIsNotOverBeforeTheSenderWritesNoMore) {
+  constexpr std::size_t kLong = 1 << 20;
+  auto* const out =
+      static_cast<std::byte*>(::mmap(nullptr, kLong, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(out, MAP_FAILED);
+  Bytes in(kLong);
+  receive(in);
+  pair.to_second->send(kTag, out, kLong, Copier::split);
+  shm::Segment& own = pair.second->transport.own();
+  auto& split = reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, 0)))->splits[0];
+  split.taken.fetch_add(1);
+  ASSERT_EQ(::mprotect(out, kLong, PROT_WRITE), 0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(pair.to_first->received(), 1u);
+    pair.to_second->progress();
+  }
+  split.written = shm::split_word(0, 0, 1);
+  EXPECT_EQ(pair.to_first->received(), 2u);
+  ::munmap(out, kLong);
+}
 // Of what a wrong peer writes where both ranks say how far they are, nothing makes this rank touch other memory.
 TEST_F(ShmSplit, APeerThatTakesWhatIsNotThereIsRefused) {
   const Bytes out = pattern(1 << 20, 9);

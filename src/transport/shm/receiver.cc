@@ -94,8 +94,8 @@ bool Receiver::fill_from_private(Wanted& want, const Line& line) {
   return moved > 0;
 }
 
-// Of a message that both ranks copy (SplitReceiver). Whether anything moved; if want.done is want.bytes then, all is
-// here.
+// Of a message that both ranks copy (SplitReceiver). True: something moved; and if want.done is want.bytes, all is
+// here, and the peer writes no more.
 bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   LanePair& lanes = lines_.lanes();
   if (want.bytes == 0 || want.bytes > kMostSplitBytes)
@@ -103,10 +103,10 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   lines_.flush();  // the peer may not know yet where this rank wants the message
   if (private_.is_declined()) {
     split_.take_all(want.bytes);
-    const std::size_t left = want.bytes - want.done,
-                      moved = left > 0 ? private_.take_piece(want.data + want.done, left) : 0;
-    want.done += moved;
-    if (moved < left || !split_.is_settled(want.bytes)) return moved > 0;
+    const std::size_t left = want.bytes - want.done;
+    const std::size_t shown = left > 0 ? private_.take_piece(want.data + want.done, left) : 0;
+    want.done += shown;
+    if (shown < left) return shown > 0;
   } else if (const auto part = split_.take(want.bytes); part.bytes > 0) {
     if (private_.read(line, want.bytes - part.begin, want.data + part.begin, part.bytes)) want.done += part.bytes;
     return true;
@@ -117,7 +117,7 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   }
   lanes.throw_if_withdrawn();
   if (lanes.is_gone()) lanes.throw_gone();
-  return false;
+  return false;  // the peer still writes
 }
 
 void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
