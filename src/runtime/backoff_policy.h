@@ -29,6 +29,9 @@ class BackoffPolicy {
   // shares the rank's calls with another thread, spins more often: to sleep costs it more.
   static constexpr std::uint32_t kCrowdedSpins = 1, kSpinsBesideThread = 8;
 
+  // A rank that has waited so long sleeps where it yielded before.
+  static constexpr std::chrono::microseconds kYieldFor{2'000};
+
   explicit BackoffPolicy(bool crowded, Clock::time_point no_yield_before = {},
                          std::uint32_t crowded_spins = kCrowdedSpins)
       : crowded_spins_(crowded_spins), crowded_(crowded), no_yield_before_(no_yield_before) {}
@@ -78,7 +81,6 @@ class BackoffPolicy {
   static constexpr std::uint32_t kSpins = 16 << 10;
   static constexpr std::uint32_t kSpinsBetweenLooks = 64;
   static constexpr std::uint32_t kLongWait = 4 * kSpinsBetweenLooks;
-  static constexpr std::chrono::microseconds kYieldFor{2'000};
 
   const std::uint32_t crowded_spins_;
   bool crowded_, slept_ = false;
