@@ -1,12 +1,17 @@
 #include "executor/operation.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace tutti::internal {
 namespace {
 
 // look(): nothing to work on yet.
 constexpr std::size_t kNotHere = static_cast<std::size_t>(-1);
+
+// A copy of so much stops halfway to look at what has come meanwhile: then that is taken, and the peer has it back
+// before this rank is done. An older Xeon, symmetric all_gather: 32 KiB 2.12 and 2.00 us, 128 KiB 5.5 and 5.2.
+constexpr std::size_t kHalvesFrom = 16 << 10;
 
 }  // namespace
 
@@ -30,7 +35,7 @@ bool Operation::advance() {
 }
 
 inline bool Operation::run(const SendStep& step) {
-  if (is_sent_ || (step.fused && workspace_->pushed[next_ - first_push_] != nullptr)) return true;
+  if (is_sent_ || (step.fused && (pushes_sent_ || workspace_->pushed[next_ - first_push_] != nullptr))) return true;
   channel(step.peer).send(tag_, at(step.from), step.bytes, step.copier);
   return true;
 }
@@ -106,9 +111,28 @@ void Operation::reserve_pushes(const ReduceStep& step) {
   }
 }
 
+// What lies there already can go before this rank copies it: the peers begin meanwhile.
+void Operation::send_early(const ReduceStep& step) {
+  pushes_sent_ = step.sends_source && !is_sent_;
+  for (std::size_t i = 0; pushes_sent_ && i < step.pushes; ++i) {
+    if (workspace_->pushed[i] != nullptr) continue;
+    const SendStep& send = pushed_send(i);
+    channel(send.peer).send(tag_, at(send.from), send.bytes, send.copier);
+  }
+}
+
+// Input and output.
+bool Operation::are_apart() const {
+  const auto* const input = at({Space::input, 0});
+  const auto* const output = at({Space::output, 0});
+  const std::less_equal<const std::byte*> is_before;
+  return is_before(input + plan_->input_bytes, output) || is_before(output + plan_->output_bytes, input);
+}
+
 // The finisher of a reduce waits for the loans of what it overwrites. Whether they are back already.
 bool Operation::can_finish(const ReduceStep& step) {
   if (step.finisher == 0) return false;
+  if (step.finishes_apart && are_apart()) return true;
   for (std::size_t i = next_ + 1; i < step.finisher; ++i)
     if (!is_back(known<WaitStep>(plan_->steps[i]))) return false;
   return true;
@@ -118,11 +142,13 @@ bool Operation::run(const ReduceStep& step) {
   for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
     if (workspace_->pushed[i] != nullptr) channel(pushed_send(i).peer).check_reserved();
   do {
-    const std::size_t count = look(step);
+    std::size_t count = look(step);
     if (count == kNotHere) return false;
     if (done_ == 0) {
       reserve_pushes(step);
+      send_early(step);
       finishes_ = can_finish(step);
+      if (pushes_sent_ && count * step.element_bytes >= kHalvesFrom) count = count / 2 & ~std::size_t{63};
     }
     combine(step, count);
     for (std::size_t i = 0; i < step.source_count; ++i) {

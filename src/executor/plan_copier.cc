@@ -52,14 +52,15 @@ constexpr Rule kIsCombined{};
 // peer has done so. Figures: symmetric memory, 2 ranks on an AMD EPYC, us for calls of so many bytes, lent and copied.
 struct CopiesBelow {
   std::size_t usual, crowded;
+  std::size_t dear = usual;  // where Host::copies_are_dear, with a core each
 };
 // Up to 32 KiB they are copied at once (AtOnce). broadcast: 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and
 // 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks
 // but those of a broadcast.
-constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB};
+constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 8 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
-constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny}, kPassesOnCopies{0, kAny};
+constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsCopies.dear}, kPassesOnCopies{0, kAny};
 // Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the
 // other: 2 KiB 0.21 and 0.08, 8 KiB 0.23 and 0.16, 16 KiB 0.26 and 0.27. Not measured for crowded ranks.
 constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
@@ -68,16 +69,17 @@ constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
 constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};
 // reduce: 8 KiB 0.27 and 0.21, 32 KiB 0.98 and 0.84. Between cores that share no cache 32 KiB 1.18 and 1.46, but there
 // copies are no slower than with ordinary buffers.
-constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB};
+constexpr CopiesBelow kIsCombinedCopies{64 * kKiB, 64 * kKiB, 8 * kKiB};
 // Ranks that exchange whole messages may overwrite theirs only once it is back. all_reduce of 4 KiB: 0.38 and 0.26, 8
-// KiB 0.45 and 0.27, 16 KiB 0.79 and 0.49; of 8 KiB by 4 crowded ranks 5.4 and 3.6.
-constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB};
+// KiB 0.45 and 0.27, 16 KiB 0.79 and 0.49; of 8 KiB by 4 crowded ranks 5.4 and 3.6. (When what was lent was combined
+// in scratch first.)
+constexpr CopiesBelow kExchangesWholeCopies{32 * kKiB, 32 * kKiB, 4 * kKiB};
 // all_reduce by two_shot, 4 crowded ranks, messages of 2 KiB: 5.2 and 5.7.
 constexpr CopiesBelow kExchangesSlicesCopies{};
 // all_gather, messages of 2 KiB: 0.29 and 0.19, 4 KiB 0.36 and 0.24, 8 KiB 0.34 and 0.36, 12 KiB 0.43 and 0.50; between
 // cores that share no cache 8 KiB 1.00 and 0.96. 4 crowded ranks: 2 KiB 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6
 // and 16. reduce_scatter and all_to_all likewise. So messages of up to 8 KiB are copied.
-constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB};
+constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB, 2 * kKiB};
 
 bool nothing_arrives(std::span<const Traffic> traffic) {
   return std::ranges::none_of(traffic, [](const Traffic& of_peer) { return of_peer.arrivals > 0; });
@@ -131,7 +133,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
                                                   : &rule == &kOnlySends                ? host.reads_sent_from
                                                                                         : host.reads_moved_from);
   const CopiesBelow below = copies_below(steps, traffic, call);
-  const std::size_t sender_below = crowded ? below.crowded : below.usual;
+  const std::size_t sender_below = crowded ? below.crowded : host.copies_are_dear ? below.dear : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;

@@ -8,6 +8,11 @@ namespace {
 
 bool is_wait(const PlanStep& step) { return std::holds_alternative<WaitStep>(step); }
 
+bool is_for_sends(const PlanStep& step) {
+  const auto* const wait = std::get_if<WaitStep>(&step);
+  return wait != nullptr && wait->for_sends;
+}
+
 // Marks the sends right behind `reduce`, as long as each is the first to its peer. Regions without elements are not
 // told apart by where they lie.
 void mark_pushes(ReduceStep& reduce, std::span<PlanStep> behind, std::span<const PlanSource> sources) {
@@ -44,13 +49,17 @@ void mark_fusible(std::span<PlanStep> steps, std::span<const PlanSource> sources
 }
 
 void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
+  bool lends_inputs = true;  // and nothing else
   for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (const auto* const send = std::get_if<SendStep>(&steps[i])) lends_inputs &= send->from.space == Space::input;
     auto* const reduce = std::get_if<ReduceStep>(&steps[i]);
     if (reduce == nullptr || !reduce->partial || reduce->finish || reduce->count == 0) continue;
     std::size_t next = i + 1;
     while (next < steps.size() && is_wait(steps[next])) ++next;
-    if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))
-      reduce->finisher = static_cast<std::uint32_t>(next);
+    if (next == steps.size() || !finishes(steps.subspan(next), sources, *reduce)) continue;
+    reduce->finisher = static_cast<std::uint32_t>(next);
+    reduce->finishes_apart = lends_inputs && next + 1 == steps.size() &&
+                             std::ranges::all_of(steps.subspan(i + 1, next - i - 1), is_for_sends);
   }
 }
 

@@ -115,12 +115,34 @@ class PlanCheck {
     for (std::size_t other = at_ + 1; other < fused_until_; ++other) {
       const auto* const send = std::get_if<SendStep>(&plan_.steps[other]);
       require(send != nullptr && send->fused, "it pushes what is sent anyway, or is no send");
+      require(!step.sends_source || is_copied(step, send->from), "it pushes early what is not there before it");
       shortcuts.push_back({static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(other)});
     }
     if (step.finisher == 0) return;
     require(step.finisher < plan_.steps.size() && std::holds_alternative<ReduceStep>(plan_.steps[step.finisher]),
             "its finisher is no reduce");
+    require(!step.finishes_apart || can_finish_apart(step), "its finisher has to wait, wherever the output is");
     shortcuts.push_back({static_cast<std::uint32_t>(at_), step.finisher});
+  }
+
+  bool is_copied(const ReduceStep& step, const Place& from) const {
+    const PlanSource& source = plan_.sources.at(step.first_source);
+    return step.source_count == 1 && !step.finish && source.peer == kLocal && source.from() == from;
+  }
+
+  // Nothing comes behind the finisher, and it can overwrite no loan but one of the input.
+  bool can_finish_apart(const ReduceStep& step) const {
+    const auto lends_no_input = [](const PlanStep& any) {
+      const auto* const send = std::get_if<SendStep>(&any);
+      return send != nullptr && send->from.space != Space::input;
+    };
+    const auto is_for_sends = [](const PlanStep& any) {
+      const auto* const wait = std::get_if<WaitStep>(&any);
+      return wait != nullptr && wait->for_sends;
+    };
+    const std::span<const PlanStep> steps = plan_.steps;
+    return step.finisher + 1 == steps.size() && std::ranges::none_of(steps, lends_no_input) &&
+           std::ranges::all_of(steps.subspan(at_ + 1, step.finisher - at_ - 1), is_for_sends);
   }
 
   std::size_t element_bytes(bool partial) const {

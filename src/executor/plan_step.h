@@ -43,7 +43,7 @@ struct ReduceStep {
   bool finish = false;
   // What it writes outgrows the cache, and no later step reads it but the sends that it pushes to.
   bool past_cache = false;
-  bool sends_source = false;  // a copy whose pushes are sends of its source, not of what it makes
+  bool sends_source = false;  // a copy whose pushes are sends of its source, not of what it makes: they may go first
   bool read_there = false;    // a copy in scratch, which its pushes send: other ranks may read it there
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
@@ -51,6 +51,9 @@ struct ReduceStep {
   // The step that finishes this result, if only waits for loans stand in between; else 0. Once the loans are back, both
   // are one pass, by the reduction behind this one.
   std::uint32_t finisher = 0;
+  // Of one with a finisher: only input has been lent so far, and the finisher is the last step. So if input and output
+  // are apart, the pass need not wait for the loans.
+  bool finishes_apart = false;
 };
 
 struct WaitStep {

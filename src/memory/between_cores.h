@@ -48,6 +48,12 @@ struct BetweenCores {
   // KiB 4.3 and 3.7, 128 KiB 8.2 and 5.7, 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. Not measured on an
   // EPYC.
   std::size_t split_from = ~std::size_t{0};
+  // Whether a copy into a ring, whose lines the peer has had, costs so much more than a short message takes to come
+  // back that shorter messages of symmetric memory are lent (CopiesBelow). Older Xeon, copied and lent, and in brackets
+  // where the buffers are rewritten before each call: all_gather of 16 KiB 2.24 and 1.47 us (4.0 and 3.1),
+  // reduce_scatter of 8 KiB 1.51 and 1.14 (3.0 and 2.4), broadcast of 16 KiB 1.46 and 1.29 (4.8 and 3.1), reduce of 16
+  // KiB 1.53 and 1.55 (6.8 and 3.3), all_reduce of 8 KiB 2.46 and 1.44.
+  bool copies_are_dear = false;
 };
 
 // Of this processor, by its maker and its features (CPUID).

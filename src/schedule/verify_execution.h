@@ -88,7 +88,7 @@ class Execution {
     std::vector<Access> read;  // since then
   };
   struct Early {  // what a shortcut may have done before the step's turn
-    Clock clock;  // of the reduce that may have done it: known when its pass ends
+    Clock clock;  // of the reduce that may have done it: known when its pass ends; of a send of its source, begins
     int reduce;
     int value;
   };

@@ -7,12 +7,15 @@
 // beginning and the send, and might have to come before that write, is the end of the pass's own reading. Of the peer's
 // memory it can read only what the peer has lent it. Where that is the very memory written to, it has the same slice,
 // chunk and type, and a pass reads each element before it writes it. The other loans of this rank's sends last as if
-// they had been lent: longer than need be.
+// they had been lent: longer than need be. If a copy does the send of what it copies, the peer may have the message
+// before the copy begins: so it may rely on nothing that the copy has done.
 //
 // A reduce that finishes. Only waits stand between. If all of them are over when the pass begins, they teach what they
 // would have taught later, and the memory that they wait for is free. The pass itself reads, besides messages, regions
 // of the slice and chunk that it writes: each element before it is written. So the memory may be written. But what the
-// reduce would have left in scratch may never be there: nobody else may read it.
+// reduce would have left in scratch may never be there: nobody else may read it. It need not wait for loans of inputs
+// if it is the last step and the output is apart from the input: nobody reads what it writes, and no step relies on
+// what the waits would have taught.
 #include "schedule/verify_shortcuts.h"
 
 #include <fmt/format.h>
@@ -97,7 +100,9 @@ void Execution::note_shortcuts(int rank, int value) {
     if (static_cast<int>(shortcut.reduce) != self.next) continue;
     Early& early = self.early[static_cast<int>(shortcut.other)];
     early = {self.clock, self.next, value};
-    early.clock[rank] = self.next + 1;  // the reduce itself has happened
+    const Step &step = schedules_[rank].steps[self.next], &other = schedules_[rank].steps[shortcut.other];
+    const bool sends_source = other.kind == StepKind::send && other.region != step.region;
+    early.clock[rank] = self.next + (sends_source ? 0 : 1);  // whether the reduce itself has happened
   }
 }
 

@@ -21,7 +21,7 @@ namespace {
 // reads were quicker than rings: 64 KiB took 3 us. How long a copy takes there has not been measured.
 constexpr double kQuickCopies = 3;
 
-// How long a proof holds for writes: 0.2 to 0.5 ms, at 2 to 4 GHz. The system does not use the number of a process
+// How long a proof holds: 0.2 to 0.5 ms, at 2 to 4 GHz. The system does not use the number of a process
 // again so soon: it gives numbers in turn, and begins again after 32768 or more. (But another thread of the process may
 // make it another program (exec) in the middle of its call.)
 constexpr std::uint64_t kProvedCycles = 1 << 20;
@@ -58,7 +58,20 @@ PrivateMemory::PrivateMemory(pid_t process, Proof proof) : process_(proof.value 
   if (process_ != 0 && read(nullptr, 0, 0) != 0) process_ = 0;
 }
 
+// Asked together with the bytes, the proof takes the older Xeon 0.2 us.
 int PrivateMemory::read(std::byte* to, std::uint64_t at, std::size_t bytes) const {
+  if (!is_proved()) return read_with_proof(to, at, bytes);
+  const iovec here{to, bytes}, there{address(at), bytes};
+  const ssize_t got = ::process_vm_readv(process_, &here, 1, &there, 1, 0);
+  const int failure = got >= 0 ? (static_cast<std::size_t>(got) == bytes ? 0 : EFAULT) : errno;
+  // The process that has the word now has had it all the time.
+  if ((failure == 0 && is_proved()) || (failure != 0 && failure != EFAULT)) return failure;
+  const int gone = read_with_proof(nullptr, 0, 0);
+  return gone != 0 ? gone : failure;
+}
+
+int PrivateMemory::read_with_proof(std::byte* to, std::uint64_t at, std::size_t bytes) const {
+  const std::uint64_t now = time_stamp();
   std::uint64_t proof = 0;
   const iovec here[] = {{&proof, sizeof proof}, {to, bytes}};
   const iovec there[] = {{address(proof_.at), sizeof proof}, {address(at), bytes}};
@@ -66,8 +79,11 @@ int PrivateMemory::read(std::byte* to, std::uint64_t at, std::size_t bytes) cons
   const ssize_t got = ::process_vm_readv(process_, here, parts, there, parts, 0);
   if (got < 0 && errno != EFAULT) return errno;
   if (got < static_cast<ssize_t>(sizeof proof) || proof != proof_.value) return ESRCH;
+  proved_at_ = now;
   return static_cast<std::size_t>(got) == sizeof proof + bytes ? 0 : EFAULT;
 }
+
+bool PrivateMemory::is_proved() const { return proved_at_ != 0 && time_stamp() - proved_at_ <= kProvedCycles; }
 
 bool PrivateMemory::can_be_written() const { return can_be_read() && can_write_guarded(); }
 
@@ -75,11 +91,7 @@ int PrivateMemory::write(const std::byte* from, std::uint64_t at, std::size_t by
                          const std::atomic<std::uint32_t>& stop) const {
   int failure = EAGAIN;
   for (int tries = 0; tries < 4 && failure == EAGAIN; ++tries) {
-    failure = 0;
-    if (const std::uint64_t now = time_stamp(); now - proved_at_ > kProvedCycles) {
-      failure = read(nullptr, 0, 0);
-      if (failure == 0) proved_at_ = now;
-    }
+    failure = is_proved() ? 0 : read_with_proof(nullptr, 0, 0);
     if (failure == 0) failure = write_guarded(process_, from, at, bytes, stop, {proved_at_, kProvedCycles});
   }
   return failure;

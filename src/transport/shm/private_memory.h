@@ -37,8 +37,8 @@ class PrivateMemory {
 
   bool can_be_read() const { return process_ != 0; }
   // to[0, bytes) = [at, at + bytes) of the process, less than 2 GiB: 0, else errno, and then `to` may have been written
-  // to. ESRCH: the process is gone, also where another one has its number by now: each read asks for the proof. EFAULT:
-  // the system cannot read all of it, or cannot write all of `to`.
+  // to. ESRCH: the process is gone, also where another one has its number by now: the proof is asked for by the read,
+  // or by one shortly before. EFAULT: the system cannot read all of it, or cannot write all of `to`.
   int read(std::byte* to, std::uint64_t at, std::size_t bytes) const;
 
   // By this thread.
@@ -48,9 +48,12 @@ class PrivateMemory {
   int write(const std::byte* from, std::uint64_t at, std::size_t bytes, const std::atomic<std::uint32_t>& stop) const;
 
  private:
+  int read_with_proof(std::byte* to, std::uint64_t at, std::size_t bytes) const;
+  bool is_proved() const;  // still
+
   pid_t process_ = 0;
   Proof proof_{};
-  mutable std::uint64_t proved_at_ = 0;  // for writes: a time stamp
+  mutable std::uint64_t proved_at_ = 0;  // a time stamp; 0: never, or there are none here
 };
 
 // Whether a peer's private memory is read sooner than it comes through a ring. This depends on the processor and on the
