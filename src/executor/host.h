@@ -15,10 +15,8 @@ inline constexpr std::size_t kNever = ~std::size_t{0};
 struct Host {
   std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache; kNever: no call outgrows it
   bool crowded = false;                        // it has fewer processors than ranks
-  // As of BetweenCores. both_copy_from: bytes of a broadcast, from which on each of two ranks copies half of what both
-  // can reach. split_from: no shorter message is copied by both (Copier::split). reads_*_from: no shorter message is
-  // left to the peer (Copier::peer). copies_are_dear: more messages of symmetric memory are lent, fewer copied.
-  std::size_t both_copy_from = kNever;
+  // As of BetweenCores. split_from: no shorter message is copied by both (Copier::split). reads_*_from: no shorter one
+  // is left to the peer (Copier::peer). copies_are_dear: more messages of symmetric memory are lent, fewer copied.
   std::size_t split_from = kNever;
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   bool copies_are_dear = false;

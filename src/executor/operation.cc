@@ -106,7 +106,7 @@ void Operation::reserve_pushes(const ReduceStep& step) {
     workspace_->pushed[i] = is_sent_ || is_in_place
                                 ? nullptr
                                 : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
-    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && !is_sender(send.copier))
+    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && send.copier != Copier::sender)
       is_far_ |= channel(send.peer).reads_from_far(send.bytes);
   }
 }
@@ -132,7 +132,7 @@ bool Operation::are_apart() const {
 // The finisher of a reduce waits for the loans of what it overwrites. Whether they are back already.
 bool Operation::can_finish(const ReduceStep& step) {
   if (step.finisher == 0) return false;
-  if (step.finishes_apart && are_apart()) return true;
+  if (are_apart()) return true;
   for (std::size_t i = next_ + 1; i < step.finisher; ++i)
     if (!is_back(known<WaitStep>(plan_->steps[i]))) return false;
   return true;

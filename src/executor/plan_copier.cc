@@ -137,14 +137,10 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
-  const bool are_shared = shares && !crowded && call.collective == Collective::broadcast && nothing_arrives(traffic) &&
-                          bytes >= host.both_copy_from;
   // Where this rank only receives, or only sends.
   const bool splits =
       shares && !crowded && !traits_of(call.collective).combines() && (bytes == 0 || nothing_arrives(traffic));
-  bool is_mine = true;  // of messages that are shared, every other one
   const auto copier_of = [&](std::size_t of_message) {
-    if (are_shared) return (is_mine = !is_mine) ? Copier::sender : Copier::each;
     if (of_message >= least && bytes <= sizes.most) return Copier::peer;
     return of_message < sender_below ? Copier::sender : Copier::each;
   };
@@ -154,8 +150,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
       receive->copier = Copier::split;
     auto* const send = std::get_if<SendStep>(&step);
     if (send == nullptr) continue;
-    send->copier = copier_of(send->bytes);
-    if (is_split(send->bytes)) send->copier = is_sender(send->copier) ? Copier::split_or_sender : Copier::split;
+    send->copier = is_split(send->bytes) ? Copier::split : copier_of(send->bytes);
   }
 }
 

@@ -11,8 +11,7 @@
 namespace tutti::internal {
 
 // Sets SendStep::copier, and ReceiveStep::copier. `traffic`: as of Plan. shares: one of two ranks may copy what the
-// other would. So from Host::both_copy_from bytes of a broadcast on, the root copies every other message, and its one
-// reader those between; and messages of ordinary memory are split from Host::split_from on. After mark_fusible().
+// other would. So messages are split from Host::split_from on. After mark_fusible().
 void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, const Host& host,
                   bool shares);
 

@@ -8,7 +8,7 @@ namespace {
 
 bool is_wait(const PlanStep& step) { return std::holds_alternative<WaitStep>(step); }
 
-bool is_for_sends(const PlanStep& step) {
+bool is_wait_for_sends(const PlanStep& step) {
   const auto* const wait = std::get_if<WaitStep>(&step);
   return wait != nullptr && wait->for_sends;
 }
@@ -53,13 +53,11 @@ void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sourc
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (const auto* const send = std::get_if<SendStep>(&steps[i])) lends_inputs &= send->from.space == Space::input;
     auto* const reduce = std::get_if<ReduceStep>(&steps[i]);
-    if (reduce == nullptr || !reduce->partial || reduce->finish || reduce->count == 0) continue;
+    if (reduce == nullptr || !lends_inputs || !reduce->partial || reduce->finish || reduce->count == 0) continue;
     std::size_t next = i + 1;
-    while (next < steps.size() && is_wait(steps[next])) ++next;
-    if (next == steps.size() || !finishes(steps.subspan(next), sources, *reduce)) continue;
-    reduce->finisher = static_cast<std::uint32_t>(next);
-    reduce->finishes_apart = lends_inputs && next + 1 == steps.size() &&
-                             std::ranges::all_of(steps.subspan(i + 1, next - i - 1), is_for_sends);
+    while (next < steps.size() && is_wait_for_sends(steps[next])) ++next;
+    if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))
+      reduce->finisher = static_cast<std::uint32_t>(next);
   }
 }
 

@@ -121,7 +121,7 @@ class PlanCheck {
     if (step.finisher == 0) return;
     require(step.finisher < plan_.steps.size() && std::holds_alternative<ReduceStep>(plan_.steps[step.finisher]),
             "its finisher is no reduce");
-    require(!step.finishes_apart || can_finish_apart(step), "its finisher has to wait, wherever the output is");
+    require(waits_for_input(step), "its finisher has to wait, wherever the output is");
     shortcuts.push_back({static_cast<std::uint32_t>(at_), step.finisher});
   }
 
@@ -130,18 +130,20 @@ class PlanCheck {
     return step.source_count == 1 && !step.finish && source.peer == kLocal && source.from() == from;
   }
 
-  // Nothing comes behind the finisher, and it can overwrite no loan but one of the input.
-  bool can_finish_apart(const ReduceStep& step) const {
-    const auto lends_no_input = [](const PlanStep& any) {
+  // The finisher of `step` can overwrite no loan but one of the input, and no step behind it relies on the waits.
+  bool waits_for_input(const ReduceStep& step) const {
+    const auto lends_another = [](const PlanStep& any) {
       const auto* const send = std::get_if<SendStep>(&any);
       return send != nullptr && send->from.space != Space::input;
     };
+    const auto is_wait = [](const PlanStep& any) { return std::holds_alternative<WaitStep>(any); };
     const auto is_for_sends = [](const PlanStep& any) {
       const auto* const wait = std::get_if<WaitStep>(&any);
       return wait != nullptr && wait->for_sends;
     };
     const std::span<const PlanStep> steps = plan_.steps;
-    return step.finisher + 1 == steps.size() && std::ranges::none_of(steps, lends_no_input) &&
+    return std::ranges::none_of(steps, lends_another) &&
+           std::ranges::all_of(steps.subspan(step.finisher + 1), is_wait) &&
            std::ranges::all_of(steps.subspan(at_ + 1, step.finisher - at_ - 1), is_for_sends);
   }
 

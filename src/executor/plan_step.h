@@ -48,12 +48,10 @@ struct ReduceStep {
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // index in Plan::reductions
-  // The step that finishes this result, if only waits for loans stand in between; else 0. Once the loans are back, both
-  // are one pass, by the reduction behind this one.
+  // The step that finishes this result, if only waits come behind it, only input has been lent, and only waits for that
+  // stand in between; else 0. Once the loans are back, or if input and output are apart, both are one pass, by the
+  // reduction behind this one.
   std::uint32_t finisher = 0;
-  // Of one with a finisher: only input has been lent so far, and the finisher is the last step. So if input and output
-  // are apart, the pass need not wait for the loans.
-  bool finishes_apart = false;
 };
 
 struct WaitStep {

@@ -26,7 +26,6 @@ BetweenCores of_this_processor() {
           .reads_moved_from = 64 << 10,
           .reads_sent_from = ~std::size_t{0},
           .reads_combined_from = ~std::size_t{0},
-          .both_copy_from = 1 << 20,
           .split_from = 128 << 10,
           .copies_are_dear = true};
 }

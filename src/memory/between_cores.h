@@ -38,15 +38,11 @@ struct BetweenCores {
   // KiB 9.1 and 7.5, 1 MiB 91 and 77, 16 MiB 5190 and 4280; all_to_all 4 MiB 830 and 422. Broadcast 256 KiB 18 and 17,
   // but in some processes 28. reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
-  // From how many bytes of a broadcast to one rank on each of the two ranks copies half of what both can reach. Older
-  // Xeon, symmetric buffers, copied by the reader alone and by both: 512 KiB 23 and 35 us, 1 MiB 73 and 36, 4 MiB 416
-  // and 195, 16 MiB 4680 and 2260. Not measured on an EPYC.
-  std::size_t both_copy_from = ~std::size_t{0};
-  // From how many bytes of a message in ordinary memory on both ranks copy it (Copier::split), where one of two ranks
-  // only sends and the other only receives. Older Xeon, medians by rings and by both: broadcast 128
-  // KiB 8.4 and 8.5 us, 256 KiB 17 and 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64
-  // KiB 4.3 and 3.7, 128 KiB 8.2 and 5.7, 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. Not measured on an
-  // EPYC.
+  // From how many bytes of a message on both ranks copy it (Copier::split), where one of two ranks only sends and the
+  // other only receives. Older Xeon, broadcast, medians by rings and by both: 128 KiB 8.4 and 8.5 us, 256 KiB 17 and
+  // 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64 KiB 4.3 and 3.7, 128 KiB 8.2 and 5.7,
+  // 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. Of symmetric memory, by the reader alone and by both: 64
+  // KiB 2.7 and 2.4, 128 KiB 4.1 and 3.7, 512 KiB 27 and 12. Not measured on an EPYC.
   std::size_t split_from = ~std::size_t{0};
   // Whether a copy into a ring, whose lines the peer has had, costs so much more than a short message takes to come
   // back that shorter messages of symmetric memory are lent (CopiesBelow). Older Xeon, copied and lent, and in brackets

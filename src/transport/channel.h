@@ -42,13 +42,10 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
 // use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
 // the peer uses or copies so stays lent until then. sender: this rank copies, so that it need not wait for the peer to
-// use the message, or so that both copy at the same time. split: of a message in ordinary memory, both
-// ranks copy parts, straight to the receiver's memory; or the receiver reads all, if its hint is another one. Where
-// this rank cannot write there, or the receiver cannot read, and of other memory: as `each`. split_or_sender: likewise,
-// but else as `sender`. In each case memory is lent until sent() counts the message.
-enum class Copier : std::uint8_t { each, peer, sender, split, split_or_sender };
-constexpr bool is_split(Copier copier) { return copier == Copier::split || copier == Copier::split_or_sender; }
-constexpr bool is_sender(Copier copier) { return copier == Copier::sender || copier == Copier::split_or_sender; }
+// use the message. split: both ranks copy parts, straight to the receiver's memory; or the receiver copies all, if its
+// hint is another one. Where this rank cannot write there, or the receiver cannot read: as `each`. In each case memory
+// is lent until sent() counts the message.
+enum class Copier : std::uint8_t { each, peer, sender, split };
 
 class Channel {
  public:

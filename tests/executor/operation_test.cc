@@ -72,6 +72,80 @@ TEST(Operation, ThatSendsTheUsersMemoryDoesNotAsk) {
     EXPECT_EQ(dynamic_cast<const Reader&>(*links[peer].channel).asked_bytes, 0u);
 }
 
+// The peer of a rank of two. It has sent its message, and reads this rank's when the test says so.
+struct Exchanging final : IdleChannel {
+  explicit Exchanging(std::vector<float>& own_output) : output(own_output) {}
+  const std::vector<float> message = std::vector<float>(5000, 1);
+  std::vector<float>& output;  // of this rank
+  float output_when_sent = 0;
+  int sends = 0;
+  bool has_read = false;
+
+  void send(const Tag&, const std::byte*, std::size_t, Copier) override {
+    ++sends;
+    output_when_sent = output.front();
+  }
+  std::uint64_t sent() override { return has_read ? 1 : 0; }
+  std::uint64_t received() override { return 1; }
+  bool view(const Tag&, std::size_t, std::span<const std::byte>& here) override {
+    here = std::as_bytes(std::span(message));
+    return true;
+  }
+};
+
+// This rank's call, by one_shot.
+struct Exchange {
+  Exchange(Collective collective, bool in_place)
+      : plan(make_plan(Call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = 5000},
+                       *find_algorithm(collective, Algorithm::one_shot), 0, Layout::of(2))),
+        input(5000, 2),
+        output(plan->output_bytes / sizeof(float), in_place ? 2 : 9) {
+    auto made = std::make_unique<Exchanging>(output);
+    peer = made.get();
+    links[1].channel = std::move(made);
+    workspace.fit(*plan, [&](std::size_t bytes) {
+      scratch.resize(bytes);
+      return std::make_shared<SymmetricMemory>(std::shared_ptr<std::byte>(scratch.data(), [](std::byte*) {}), bytes);
+    });
+    const auto* const from = in_place ? output.data() : input.data();
+    operation.start(*plan, Tag{}, links, workspace, reinterpret_cast<const std::byte*>(from),
+                    reinterpret_cast<std::byte*>(output.data()));
+  }
+
+  const std::unique_ptr<Plan> plan;
+  std::vector<float> input, output;
+  std::vector<std::byte> scratch;
+  std::array<PeerLink, 2> links;
+  Exchanging* peer = nullptr;
+  Workspace workspace;
+  Operation operation;
+};
+
+TEST(Operation, WritesItsResultBeforeTheInputIsBackOnlyWhereTheyAreApart) {
+  for (const bool in_place : {false, true}) {
+    Exchange exchange(Collective::all_reduce, in_place);
+    EXPECT_FALSE(exchange.operation.advance()) << "the input is not back";
+    EXPECT_EQ(exchange.operation.waiting_for().rank, 1);
+    EXPECT_TRUE(exchange.operation.waiting_for().takes);
+    EXPECT_EQ(exchange.output, std::vector<float>(5000, in_place ? 2 : 3));
+    exchange.peer->has_read = true;
+    EXPECT_TRUE(exchange.operation.advance());
+    EXPECT_EQ(exchange.output, std::vector<float>(5000, 3));
+  }
+}
+
+TEST(Operation, SendsWhatItCopiesBeforeItCopies) {
+  Exchange exchange(Collective::all_gather, false);
+  EXPECT_FALSE(exchange.operation.advance());
+  EXPECT_EQ(exchange.peer->sends, 1);
+  EXPECT_EQ(exchange.peer->output_when_sent, 9) << "nothing is copied yet";
+  EXPECT_EQ(exchange.output.front(), 2);
+  EXPECT_EQ(exchange.output[4999], 2) << "both halves";
+  exchange.peer->has_read = true;
+  EXPECT_TRUE(exchange.operation.advance());
+  EXPECT_EQ(exchange.peer->sends, 1);
+}
+
 // Has read as many messages as the test says, and each can be read at once.
 struct SlowReader final : IdleChannel {
   std::uint64_t read = 0;

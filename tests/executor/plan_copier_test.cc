@@ -70,23 +70,6 @@ TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
   EXPECT_EQ(copier(reduce_scatter, Algorithm::one_shot, 2048 * kKiB), Copier::each);
 }
 
-// The root of a long broadcast copies every other message, and the one reader those between.
-TEST(PlanCopier, SharesTheCopiesOfALongBroadcastWithTheOnlyReader) {
-  const Host shares{.both_copy_from = 1 << 20};
-  const auto of = [](std::uint64_t bytes, const Host& host, int ranks = 2, int chunks = 4, bool packed = false) {
-    return copiers(Collective::broadcast, Algorithm::chain, bytes, Layout::of(ranks), 0, chunks, host, packed);
-  };
-  using enum Copier;
-  EXPECT_EQ(of(2 << 20, shares), (std::vector{each, sender, each, sender}));
-  EXPECT_EQ(of(1 << 20, shares, 2, 3), (std::vector{each, sender, each})) << "not the peer alone";
-  EXPECT_EQ(of(2 << 20, shares, 2, 1), (std::vector{each}));
-  EXPECT_EQ(of((1 << 20) - 4, shares), (std::vector{peer, peer, peer, peer}));
-  EXPECT_EQ(of(2 << 20, {}), (std::vector{each, each, each, each})) << "on other processors";
-  EXPECT_EQ(of(2 << 20, shares, 3), (std::vector{each, each, each, each})) << "not measured";
-  EXPECT_EQ(of(2 << 20, {.crowded = true, .both_copy_from = 1 << 20}), (std::vector{sender, sender, sender, sender}));
-  for (const Copier copier : of(2 << 20, shares, 2, 4, true)) EXPECT_EQ(copier, each) << "of what was on a device";
-}
-
 // Where one of two ranks only sends and the other only receives, both copy what is long, if both can.
 TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
   constexpr std::size_t kKiB = 1024;
@@ -128,15 +111,23 @@ TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
   EXPECT_EQ(receiver(all_gather, Algorithm::one_shot, 4096 * kKiB, splits), Copier::each);
   EXPECT_EQ(sender(reduce, Algorithm::one_shot, 4096 * kKiB, splits, 1), Copier::each) << "the root combines";
 }
-// Of symmetric memory every other message is copied by the root, as ever.
-TEST(PlanCopier, ALongBroadcastIsBothSharedAndSplit) {
-  const Host both{.both_copy_from = 1 << 20, .split_from = 256 << 10};
-  const auto of = [&](std::uint64_t bytes) {
-    return copiers(Collective::broadcast, Algorithm::chain, bytes, Layout::of(2), 0, 4, both);
+
+// An older Xeon.
+TEST(PlanCopier, LendsSoonerWhereCopiesAreDear) {
+  const Host dear{.copies_are_dear = true};
+  const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
+    return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, dear).at(0);
   };
-  using enum Copier;
-  EXPECT_EQ(of(2 << 20), (std::vector{split, split_or_sender, split, split_or_sender}));
-  EXPECT_EQ(of((1 << 20) - 256), (std::vector{peer, peer, peer, peer}));
+  using enum Collective;
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 2 << 10), Copier::each);
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 1 << 10), Copier::sender);
+  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::each);
+  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 3 << 10), Copier::sender);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), Copier::each);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 7 << 10), Copier::sender);
+  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 8 << 10, 1), Copier::each);
+  const Host crowded{.crowded = true, .copies_are_dear = true};
+  EXPECT_EQ(copiers(all_gather, Algorithm::one_shot, 31 << 10, Layout::of(2), 0, 1, crowded).at(0), Copier::sender);
 }
 
 }  // namespace

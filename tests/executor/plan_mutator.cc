@@ -110,10 +110,6 @@ std::string PlanMutator::flip_fused(Plan& plan) {
 std::string PlanMutator::finish_elsewhere(Plan& plan) {
   const auto at = pick<ReduceStep>(plan);
   if (!at) return {};
-  if (auto& reduce = std::get<ReduceStep>(plan.steps[*at]); reduce.finisher != 0 && below(2) == 0) {
-    reduce.finishes_apart = !reduce.finishes_apart;
-    return reduce.finishes_apart ? "finish apart" : "wait before the finisher";
-  }
   const auto other = pick<ReduceStep>(plan, [&](const ReduceStep&, std::size_t i) { return i > *at; });
   if (!other) return {};
   auto& reduce = std::get<ReduceStep>(plan.steps[*at]);

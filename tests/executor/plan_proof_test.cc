@@ -83,6 +83,20 @@ TEST(PlanProof, HoldsForEveryAlgorithmWithItsFusedStores) {
   EXPECT_GE(fused.finishing.size(), 2u);
 }
 
+// What a copy makes is not there before it.
+TEST(PlanProof, RefusesToSendEarlyWhatACopyMakes) {
+  PlannedCall planned(*find_algorithm(Collective::broadcast, Algorithm::one_shot), Layout::of(3),
+                      {.dtype = DType::float32, .count = 1000}, 1, {.copies_once = true});
+  bool is_found = false;
+  for (PlanStep& step : planned.plans[0]->steps)
+    if (auto* const reduce = std::get_if<ReduceStep>(&step); reduce != nullptr && reduce->pushes > 0) {
+      EXPECT_FALSE(reduce->sends_source);
+      reduce->sends_source = is_found = true;
+    }
+  EXPECT_TRUE(is_found);
+  EXPECT_FALSE(planned.prove().holds);
+}
+
 // Copies from and to a device go by rows.
 TEST(PlanProof, RefusesRowsThatTheCallersBuffersDoNotHave) {
   const AlgorithmEntry& entry = *find_algorithm(Collective::all_gather, Algorithm::ring);

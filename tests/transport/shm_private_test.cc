@@ -136,6 +136,28 @@ TEST(ShmPrivate, WhatIsReadAfterItWasWithdrawnDoesNotCount) {
   reader.join();
 }
 
+// Such a read may have been of another process that has the number by now, so the proof of before is not enough.
+TEST(ShmPrivate, AReadThatTookLongIsOfTheRightProcess) {
+  if (!can_read_others()) GTEST_SKIP() << "this system lets no process read the memory of another";
+  for (const bool is_another : {false, true}) {
+    SlowMemory out;
+    if (!out.begin()) GTEST_SKIP() << "this process may not have userfaultfd()";
+    std::atomic<std::uint64_t> word{42};
+    const shm::PrivateMemory memory(::getpid(), {reinterpret_cast<std::uintptr_t>(&word), 42});
+    ASSERT_TRUE(memory.can_be_read());
+    std::vector<std::byte> in(SlowMemory::kBytes);
+    int failure = -1;
+    std::thread reader(
+        [&] { failure = memory.read(in.data(), reinterpret_cast<std::uintptr_t>(out.data), SlowMemory::kBytes); });
+    out.await_reader();
+    if (is_another) word = 0;
+    ::usleep(2'000);
+    out.give_page();
+    reader.join();
+    EXPECT_EQ(failure, is_another ? ESRCH : 0);
+  }
+}
+
 // A program may write to such memory, and read it, but the system does not read it for others: as that of a device.
 TEST(ShmPrivate, AMessageThatCannotBeReadAfterAllIsShownPieceByPiece) {
   if (!can_read_others()) GTEST_SKIP() << "this system lets no process read the memory of another";
@@ -261,7 +283,7 @@ TEST(ShmPrivate, IsReadOfTheRightProcessOnly) {
   for (int i = 0; i < 1000 && !is_another(); ++i) ::usleep(10'000);
   EXPECT_TRUE(is_another());
   EXPECT_EQ(::kill(child, 0), 0) << "its number is in use";
-  ::usleep(2'000);  // a proof for writes holds for less
+  ::usleep(2'000);  // a proof holds for less
   EXPECT_NE(write(), 0);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

@@ -118,7 +118,7 @@ TEST_F(ShmSplit, AnyMixtureOfBothIsTheMessage) {
     const bool posts_first = random() % 2 == 0;
     const auto post = [&] {
       for (std::size_t i = 0; i < count; ++i)
-        receive(in[i], messages + i, random() % 4 == 0 ? Copier::each : Copier::split_or_sender);
+        receive(in[i], messages + i, random() % 4 == 0 ? Copier::each : Copier::split);
     };
     if (posts_first) post();
     for (const Bytes& each : out) send(each);

@@ -71,7 +71,8 @@ enum class LineKind : std::uint16_t {
   ring,       // a fragment at ring offset `at`, `bytes` long
   lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
   readable,   // the whole message lies at address `at` of the writer's process, until acknowledged
-  split,      // likewise; and parts of it are written to where the post said (Split)
+  split,      // likewise; or at offset `at` of the writer's segment, if `at` has no kPrivate; and parts of it are
+              // written to where the post said (Split)
   delivered,  // the whole message has been written to where the post said
   reused,     // a fragment in the reader's ring, where the reader's line number `at` announced one, `bytes` long
 };
@@ -84,7 +85,7 @@ struct PostedAt {
   std::uint64_t at;
   std::uint64_t bytes;
 };
-inline constexpr std::uint64_t kPrivate = std::uint64_t{1} << 63;  // which no address of a process has
+inline constexpr std::uint64_t kPrivate = std::uint64_t{1} << 63;  // which no address of a process has, and no offset
 
 struct alignas(64) Line {
   std::atomic<std::uint64_t>

@@ -10,7 +10,7 @@ bool PrivateReader::read(const Line& line, std::size_t left, std::byte* to, std:
   LanePair& lanes = lines_.lanes();
   lanes.throw_if_withdrawn();
   if (!lanes.connect()) lanes.throw_makes_no_sense("it lent private memory that nobody said could be read");
-  const std::uint64_t at = line.at, all = line.bytes;
+  const std::uint64_t at = line.at & ~kPrivate, all = line.bytes;
   if (all < left) lanes.throw_makes_no_sense("it lent fewer bytes than the message has");
   const int failure = lanes.who()->memory.read(to, at + (all - left), bytes);
   lanes.throw_if_withdrawn();  // the system may have waited for the memory, and the peer not for the system

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kReadAtOnceBytes = 4 << 20;  // of private memory: half a millisecond
 
-bool is_in_private(LineKind kind) { return kind == LineKind::readable || kind == LineKind::split; }
-
 // Of a fragment that the line announces. nullptr if it cannot be there.
 const std::byte* fragment_at(Lines& lines, LineKind kind, std::uint64_t at, std::uint64_t bytes) {
   const LanePair& lanes = lines.lanes();
@@ -20,6 +18,14 @@ const std::byte* fragment_at(Lines& lines, LineKind kind, std::uint64_t at, std:
   if (kind == LineKind::ring) return lanes.in_ring_has(at, space_of(bytes)) ? lanes.in().ring + at : nullptr;
   const Space space = lines.ring().lent();
   return bytes <= space.bytes() && space.bytes() > 0 ? lanes.out().ring + space.begin : nullptr;
+}
+
+// A whole message in the peer's symmetric memory.
+const std::byte* shared_message(const LanePair& lanes, std::uint64_t at, std::size_t bytes) {
+  lanes.throw_if_withdrawn();
+  const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
+  if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
+  return data;
 }
 
 // Where its bytes lie, the peer is not believed: a wrong peer must not make this rank touch memory that is not the
@@ -37,10 +43,7 @@ std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, Lin
     return {data, bytes};
   }
   if (kind != LineKind::lent) lanes.throw_makes_no_sense("it announced bytes in a way that this version does not know");
-  lanes.throw_if_withdrawn();
-  const std::byte* const data = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
-  if (data == nullptr) lanes.throw_makes_no_sense("it lent bytes outside of its symmetric memory");
-  return {data, bytes};
+  return {shared_message(lanes, at, bytes), bytes};
 }
 
 // The message of a line that announces all of it in one fragment; else nullptr.
@@ -94,6 +97,14 @@ bool Receiver::fill_from_private(Wanted& want, const Line& line) {
   return moved > 0;
 }
 
+// Of a message that both ranks copy. False: it has been declined.
+bool Receiver::copy_part(const Line& line, const Wanted& want, SplitReceiver::Part part, std::byte* to) {
+  const std::uint64_t at = line.at;
+  if ((at & kPrivate) != 0) return private_.read(line, want.bytes - part.begin, to, part.bytes);
+  copy_bytes(to, shared_message(lines_.lanes(), at, want.bytes) + part.begin, part.bytes, want.past_cache);
+  return true;
+}
+
 // Of a message that both ranks copy (SplitReceiver). True: something moved; and if want.done is want.bytes, all is
 // here, and the peer writes no more.
 bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
@@ -101,17 +112,20 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   if (want.bytes == 0 || want.bytes > kMostSplitBytes)
     lanes.throw_makes_no_sense("it splits a message of such a length");
   lines_.flush();  // the peer may not know yet where this rank wants the message
+  const bool is_posted = want.posted.offset != 0;
+  std::byte* const to = is_posted ? lanes.own().at(want.posted.offset) : want.data;
   if (private_.is_declined()) {
     split_.take_all(want.bytes);
     const std::size_t left = want.bytes - want.done;
-    const std::size_t shown = left > 0 ? private_.take_piece(want.data + want.done, left) : 0;
+    const std::size_t shown = left > 0 ? private_.take_piece(to + want.done, left) : 0;
     want.done += shown;
     if (shown < left) return shown > 0;
   } else if (const auto part = split_.take(want.bytes); part.bytes > 0) {
-    if (private_.read(line, want.bytes - part.begin, want.data + part.begin, part.bytes)) want.done += part.bytes;
+    if (copy_part(line, want, part, to + part.begin)) want.done += part.bytes;
     return true;
   }
   if (split_.is_settled(want.bytes)) {
+    if (is_posted) lanes.own().take(want.data, want.bytes, want.posted);
     want.done = want.bytes;
     return true;
   }
@@ -129,7 +143,7 @@ void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, s
   wanted_.push({message, tag, data, bytes, 0, past_cache, place});
   if (is_shared) {
     lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
-  } else if (posts && is_split(copier) && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
+  } else if (posts && copier == Copier::split && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
     lines_.posts().want({message + 1, reinterpret_cast<std::uintptr_t>(data) | kPrivate, bytes}, tag, lanes.out());
   }
 }
@@ -147,7 +161,7 @@ bool Receiver::fill_some() {
       if (want.posted.offset == 0) lines_.lanes().throw_makes_no_sense("it wrote a message to where nobody wanted it");
       lines_.lanes().own().take(want.data, want.bytes, want.posted);
       want.done = want.bytes;
-    } else if (is_in_private(kind)) {
+    } else if (kind == LineKind::readable || kind == LineKind::split) {
       if (!(kind == LineKind::split ? fill_by_parts(want, *line) : fill_from_private(want, *line))) break;
       moved = true;
       if (want.done < want.bytes) break;  // others may have something to do meanwhile
@@ -178,7 +192,8 @@ bool Receiver::view(const Tag& tag, std::size_t bytes, std::span<const std::byte
     if (awaits_wanted()) return false;
   }
   if (!shown_.is_there && !show(tag, bytes)) return false;
-  if (shown_.kind == LineKind::lent || private_.is_declined()) lines_.lanes().throw_if_withdrawn();
+  if (shown_.kind == LineKind::lent || shown_.kind == LineKind::split || private_.is_declined())
+    lines_.lanes().throw_if_withdrawn();
   here = shown_.rest;
   return true;
 }
@@ -193,9 +208,13 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
     view_left_ = bytes;
   }
   const LineKind kind = kind_of(*line);
-  if (is_in_private(kind)) {
+  const std::uint64_t at = line->at;
+  shown_.is_read = kind == LineKind::readable || (kind == LineKind::split && (at & kPrivate) != 0);
+  if (shown_.is_read) {
     shown_.rest = show_private(*line);
     if (shown_.rest.empty()) return false;
+  } else if (kind == LineKind::split) {
+    shown_.rest = {shared_message(lines_.lanes(), at, view_left_), view_left_};
   } else {
     shown_.rest = payload(*line, kind, view_left_);
   }
@@ -220,7 +239,7 @@ void Receiver::release(std::size_t bytes) {
     shown_.is_there = false;
     if (private_.is_declined()) private_.pass_piece();
     if (view_left_ == 0) private_.pass();
-    if (!is_in_private(shown_.kind) || view_left_ == 0) {
+    if (!shown_.is_read || view_left_ == 0) {
       if (shown_.kind == LineKind::split) split_.pass();
       lines_.consume(shown_.kind, shown_.all);
     }

@@ -51,6 +51,7 @@ class Receiver {
   std::span<const std::byte> payload(const Line& line, LineKind kind, std::size_t left) const;
   bool fill_from_private(Wanted& want, const Line& line);
   bool fill_by_parts(Wanted& want, const Line& line);
+  bool copy_part(const Line& line, const Wanted& want, SplitReceiver::Part part, std::byte* to);
   std::span<const std::byte> show_private(const Line& line);
   bool show(const Tag& tag, std::size_t bytes);
 
@@ -63,6 +64,7 @@ class Receiver {
   struct Shown {                // by view(), of the first line
     bool is_there = false;
     LineKind kind = LineKind::inside;
+    bool is_read = false;                  // piece by piece, of private memory
     std::span<const std::byte> all, rest;  // rest: not yet released
   };
   Shown shown_;

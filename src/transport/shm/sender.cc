@@ -29,7 +29,7 @@ bool reads_pieces(Lines& lines) {
 bool is_readable(Lines& lines, ReadableMemory& known, const SplitSender& splits, const std::byte* data,
                  std::size_t bytes, Copier copier) {
   const auto reads = [](const Lane& lane) { return lane.reads.load(std::memory_order_relaxed) != 0; };
-  const bool peer_reads = copier == Copier::peer || (is_split(copier) && splits.can_split(bytes));
+  const bool peer_reads = copier == Copier::peer || (copier == Copier::split && splits.can_split(bytes));
   return bytes >= kReadFromBytes && peer_reads && reads(lines.lanes().in()) && reads(lines.lanes().out()) &&
          known.has(data, bytes);
 }
@@ -68,7 +68,7 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 // Whether a message that no line holds is to be copied, and has room.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
-  if (!is_sender(copier) && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
+  if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
   if (is_readable(lines_, readable_, splits_, data, bytes, copier)) return false;
   return fragments_.find_room_at_once(bytes);
 }
@@ -93,23 +93,24 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind = LineKind::delivered;
-  if (!is_sender(message.copier) && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
+  const bool splits = message.copier == Copier::split && message.bytes <= kMostSplitBytes;
+  if (message.copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
+    kind = splits ? LineKind::split : LineKind::lent;
     lines_.lanes().own().show(message.data, message.bytes, place);
-    kind = LineKind::lent;
     at = place.offset;
   } else if (std::byte* const posted = posted_for(lines_, pushed_, message.tag, message.bytes)) {
     copy_to_peer(posted, message.data, message.bytes);
   } else if (is_readable(lines_, readable_, splits_, message.data, message.bytes, message.copier)) {
-    kind = is_split(message.copier) ? LineKind::split : LineKind::readable;
-    if (kind == LineKind::split && !splits_.has_room()) return false;
-    at = reinterpret_cast<std::uintptr_t>(message.data);
+    kind = splits ? LineKind::split : LineKind::readable;
+    at = reinterpret_cast<std::uintptr_t>(message.data) | kPrivate;
   } else {
     message.copier = Copier::sender;
     return push_by_ring(message);
   }
+  if (kind == LineKind::split && !splits_.has_room()) return false;
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
-    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, kind != LineKind::lent});
+    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, (at & kPrivate) != 0});
     if (kind == LineKind::split) splits_.add(pushed_, message.tag, message.data, message.bytes);
     line.at = at;
     line.bytes = message.bytes;
@@ -158,7 +159,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && !is_sender(copier) && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
+  if (source != nullptr && copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "memory/string_copy.h"
+
 namespace tutti::internal::shm {
 
 // --- sender ----------------------------------------------------------------------------------------------------------
@@ -25,8 +27,15 @@ bool SplitSender::write_part_of(Open& open) {
   LanePair& lanes = lines_.lanes();
   const PostedAt posted = lines_.posts().find(open.message, open.tag, lanes.in(), lanes.peer());
   if (posted.message == 0) return false;
-  open.is_done = (posted.at & kPrivate) == 0 || posted.bytes != open.bytes;
+  const bool is_private = (posted.at & kPrivate) != 0;
+  open.is_done = posted.bytes != open.bytes || (is_private && !can_write_);
   if (open.is_done) return false;
+  std::byte* shared = nullptr;
+  if (!is_private) {
+    lanes.throw_if_withdrawn();
+    shared = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, open.bytes);
+    if (shared == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
+  }
   Split& split = lanes.out().splits[open.number % kSplits];
   const Parts parts(open.bytes);
   std::uint64_t taken = split.taken.load(std::memory_order_relaxed);
@@ -38,8 +47,13 @@ bool SplitSender::write_part_of(Open& open) {
   }
   const std::uint32_t part = parts.count() - open.written - 1;
   const std::size_t begin = parts.begin(part);
-  const int failure = lanes.who()->memory.write(open.data + begin, (posted.at & ~kPrivate) + begin, parts.bytes(part),
-                                                lanes.in().withdrawn);
+  int failure = 0;
+  if (is_private) {
+    failure = lanes.who()->memory.write(open.data + begin, (posted.at & ~kPrivate) + begin, parts.bytes(part),
+                                        lanes.in().withdrawn);
+  } else {
+    copy_to_peer(shared + begin, open.data + begin, parts.bytes(part));
+  }
   if (failure == 0) {
     split.written.store(split_word(open.number, 0, ++open.written), std::memory_order_release);
   } else {

@@ -1,6 +1,6 @@
-// Messages that both ranks copy (Split): the receiver reads parts of the sender's private memory, and the sender writes
-// parts to the receiver's. Otherwise one core would do all the work. A rank that is late leaves its parts to the
-// other one.
+// Messages that both ranks copy (Split): the receiver reads parts of the sender's memory, and the sender writes parts
+// to the receiver's. Otherwise one core would do all the work. A rank that is late leaves its parts to the other one.
+// What is symmetric memory a rank reads or writes itself; what is private, the system does for it.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,8 @@ class SplitSender {
  public:
   explicit SplitSender(Lines& lines) : lines_(lines) {}
 
-  // Whether the next message may be split, if it lies in private memory that the peer can read.
+  // Whether the next message may be split, if it lies in private memory that the peer can read. (One in symmetric
+  // memory may always be.)
   bool can_split(std::size_t bytes) const {
     const auto writes = [](const Lane& lane) { return lane.writes.load(std::memory_order_relaxed) != 0; };
     return bytes <= kMostSplitBytes && can_write_ && writes(lines_.lanes().out());

@@ -1,0 +1,204 @@
+// Messages that both ranks copy, where one or both have them in symmetric or adopted memory.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "transport/shm/guarded_write.h"
+#include "transport/shm/split.h"
+#include "transport/shm_pair.h"
+
+namespace tutti::internal {
+namespace {
+
+constexpr Tag kTag = kShmTag;
+constexpr std::size_t kMost = 1 << 20, kGuard = 64;
+using Memory = std::span<std::byte>;
+
+enum class Kind : std::uint8_t { ordinary, symmetric, adopted };
+
+// Memory of a rank, with bytes in front of it and behind it that are nobody's to write.
+class Room {
+ public:
+  Room(ShmRank& rank, Kind kind) : kind_(kind) {
+    shm::Segment& own = rank.transport.own();
+    if (kind == Kind::symmetric) {
+      begin_ = own.at(own.allocate(kMost + 2 * kGuard));
+    } else {
+      ordinary_.resize(kMost + 2 * kGuard);
+      begin_ = ordinary_.data();
+    }
+    if (kind == Kind::adopted) adopted_ = rank.transport.adopt(begin_ + kGuard, kMost);
+  }
+  // The bytes [begin, begin + bytes), in between others of this value.
+  Memory fresh(std::size_t begin, std::size_t bytes, std::byte value) {
+    std::fill_n(begin_, kMost + 2 * kGuard, value);
+    return {begin_ + kGuard + begin, bytes};
+  }
+  bool has_around(Memory memory, std::byte value) const {
+    const auto is_value = [&](std::byte byte) { return byte == value; };
+    return std::all_of(begin_, memory.data(), is_value) &&
+           std::all_of(memory.data() + memory.size(), begin_ + kMost + 2 * kGuard, is_value);
+  }
+  Kind kind() const { return kind_; }
+
+ private:
+  const Kind kind_;
+  std::vector<std::byte> ordinary_;
+  std::byte* begin_;
+  std::shared_ptr<void> adopted_;
+};
+
+bool are_same(Memory a, Memory b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0; }
+
+struct SharedSplit : testing::Test {
+  SharedSplit() {
+    shm::assume_reading_is_quick(true);
+    // From now on each rank knows what the other can do.
+    std::byte first[8], second[8]{};
+    pair.to_first->receive(0, kTag, first, sizeof first);
+    pair.to_second->send(kTag, second, sizeof second);
+    EXPECT_EQ(pair.to_first->received(), 1u);
+    pair.to_first->flush();
+  }
+  void receive(Memory in, std::uint64_t message = 1) {
+    pair.to_first->receive(message, kTag, in.data(), in.size(), false, Copier::split);
+    pair.to_first->flush();
+  }
+  void send(Memory out) { pair.to_second->send(kTag, out.data(), out.size(), Copier::split); }
+  static void fill(Memory out, std::uint64_t seed) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::byte((i + seed) * 37 % 251);
+  }
+  shm::Lane& lane_to(ShmRank& owner, int from) {
+    shm::Segment& own = owner.transport.own();
+    return *reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, from)));
+  }
+  static constexpr std::byte kNothing{0xff};
+
+  ShmPair pair;
+};
+
+// Of any length, wherever both ends lie, and whoever is quicker.
+TEST_F(SharedSplit, AnyMixtureOfBothIsTheMessage) {
+  const shm::ProofWord word;
+  const bool can_write = shm::PrivateMemory(::getpid(), word.proof()).can_be_written();
+  std::mt19937_64 random(11);
+  std::uint64_t messages = 1;
+  std::vector<Room> sources, targets;
+  for (const Kind kind : {Kind::ordinary, Kind::symmetric, Kind::adopted}) {
+    sources.emplace_back(pair.first, kind);
+    targets.emplace_back(*pair.second, kind);
+  }
+  for (Room& source : sources)
+    for (Room& target : targets)
+      for (int round = 0; round < 20; ++round) {
+        if (source.kind() == Kind::ordinary && target.kind() == Kind::ordinary && !can_write) continue;
+        const std::size_t bytes = shm::kReadFromBytes + random() % (kMost - shm::kReadFromBytes - 100);
+        const Memory out = source.fresh(random() % 100, bytes, std::byte{1});
+        const Memory in = target.fresh(random() % 100, bytes, kNothing);
+        fill(out, random());
+        const bool posts_first = random() % 2 == 0;
+        if (posts_first) receive(in, messages);
+        send(out);
+        if (!posts_first) receive(in, messages);
+        ++messages;
+        bool is_here = false;
+        for (int i = 0; i < 10'000 && (!is_here || pair.to_second->sent() != messages); ++i) {
+          if (random() % 3 != 0) pair.to_second->progress();
+          if (random() % 3 == 0) is_here = pair.to_first->received() == messages;
+          if (random() % 5 == 0) pair.to_first->flush();
+        }
+        ASSERT_EQ(pair.to_second->sent(), messages);
+        EXPECT_TRUE(are_same(in, out)) << int(source.kind()) << ", " << int(target.kind()) << ", " << bytes;
+        EXPECT_TRUE(target.has_around(in, kNothing)) << int(source.kind()) << ", " << int(target.kind());
+      }
+}
+
+TEST_F(SharedSplit, TheSenderWritesFromTheBack) {
+  Room source(pair.first, Kind::symmetric), target(*pair.second, Kind::symmetric);
+  const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
+  fill(out, 1);
+  receive(in);
+  send(out);
+  EXPECT_EQ(pair.to_second->sent(), 1u) << "a part";
+  const std::size_t part = shm::Parts(kMost).bytes(0);
+  EXPECT_EQ(std::ranges::count(in.first(kMost - part), kNothing), static_cast<std::ptrdiff_t>(kMost - part));
+  EXPECT_TRUE(are_same(in.last(part), out.last(part)));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(pair.to_second->sent(), 1u);
+  EXPECT_TRUE(are_same(in, out)) << "all of it: the receiver has been asleep";
+  EXPECT_EQ(pair.to_first->received(), 2u);
+  pair.to_first->flush();
+  EXPECT_EQ(pair.to_second->sent(), 2u);
+}
+
+TEST_F(SharedSplit, IsViewedWhereItLies) {
+  Room source(pair.first, Kind::symmetric), target(*pair.second, Kind::ordinary);
+  const Memory out = source.fresh(0, 300'000, std::byte{}), in = target.fresh(0, 300'000, kNothing);
+  fill(out, 2);
+  send(out);
+  std::span<const std::byte> here;
+  ASSERT_TRUE(pair.to_first->view(kTag, out.size(), here));
+  ASSERT_EQ(here.size(), out.size());
+  EXPECT_EQ(std::memcmp(here.data(), out.data(), out.size()), 0);
+  pair.to_first->release(100'000);
+  ASSERT_TRUE(pair.to_first->view(kTag, out.size(), here));
+  EXPECT_EQ(here.size(), 200'000u);
+  pair.to_first->release(200'000);
+  pair.to_first->flush();
+  EXPECT_EQ(pair.to_second->sent(), 2u);
+  receive(in, 2);
+  send(out);
+  for (int i = 0; i < 100 && pair.to_second->sent() != 3; ++i) {
+    pair.to_first->received();
+    pair.to_first->flush();
+  }
+  EXPECT_TRUE(are_same(in, out)) << "the next one";
+}
+
+TEST_F(SharedSplit, NothingIsWrittenOnceTheReceiverHasWithdrawn) {
+  Room source(pair.first, Kind::symmetric), target(*pair.second, Kind::symmetric);
+  const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
+  receive(in);
+  send(out);
+  EXPECT_TRUE(pair.to_first->withdraw());
+  EXPECT_THROW(pair.to_second->sent(), ChannelClosed);
+  EXPECT_EQ(std::ranges::count(in, kNothing), static_cast<std::ptrdiff_t>(kMost));
+}
+
+TEST_F(SharedSplit, NothingIsReadOnceTheSenderHasWithdrawn) {
+  Room source(pair.first, Kind::symmetric), target(*pair.second, Kind::symmetric);
+  const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
+  receive(in);
+  send(out);
+  EXPECT_TRUE(pair.to_second->withdraw());
+  EXPECT_THROW(pair.to_first->received(), ChannelClosed);
+  EXPECT_EQ(std::ranges::count(in, kNothing), static_cast<std::ptrdiff_t>(kMost));
+}
+
+// A wrong peer makes this rank touch no memory but what the peer shares.
+TEST_F(SharedSplit, MemoryThatThePeerDoesNotShareIsNeitherReadNorWritten) {
+  Room source(pair.first, Kind::symmetric), target(*pair.second, Kind::symmetric);
+  const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
+  send(out);
+  shm::Line& line = lane_to(*pair.second, 0).lines[1];
+  ASSERT_EQ(shm::kind_of(line), shm::LineKind::split);
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1} << 62, shm::kSymmetricOffset - 8}) {
+    line.at = at;
+    if (at == 0) receive(in);
+    EXPECT_THROW(pair.to_first->received(), ChannelClosed) << at;
+  }
+  shm::Post& post = lane_to(pair.first, 1).posts[1];
+  ASSERT_EQ(post.stamp.load(), 2u);
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1} << 62, shm::kSymmetricOffset - 8}) {
+    post.post.at = at;
+    EXPECT_THROW(pair.to_second->sent(), ChannelClosed) << at;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::internal
