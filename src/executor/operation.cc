@@ -1,7 +1,6 @@
 #include "executor/operation.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace tutti::internal {
 namespace {
@@ -35,7 +34,7 @@ bool Operation::advance() {
 }
 
 inline bool Operation::run(const SendStep& step) {
-  if (is_sent_ || (step.fused && (pushes_sent_ || workspace_->pushed[next_ - first_push_] != nullptr))) return true;
+  if (is_sent_ || (step.fused && (pass_.sent_first || workspace_->pushed[next_ - first_push_] != nullptr))) return true;
   channel(step.peer).send(tag_, at(step.from), step.bytes, step.copier);
   return true;
 }
@@ -92,52 +91,6 @@ std::size_t Operation::look(const ReduceStep& step) {
   return here == 0 && step.count != 0 ? kNotHere : here;
 }
 
-// Where the peers that get this result next can be written to directly, the result goes there in the same pass.
-void Operation::reserve_pushes(const ReduceStep& step) {
-  first_push_ = next_ + 1;
-  const PlanSource& only = plan_->sources[step.first_source];
-  const bool copies = step.source_count == 1 && only.peer == kLocal;
-  // A copy to where the bytes lie already: the sends that follow do all that is to be done.
-  const bool is_in_place = copies && !step.finish && at(only.from()) == at(step.to);
-  is_far_ = false;
-  for (std::size_t i = 0; i < step.pushes; ++i) {
-    const SendStep& send = pushed_send(i);
-    const std::byte* const source = copies ? at(send.from) : nullptr;
-    workspace_->pushed[i] = is_sent_ || is_in_place
-                                ? nullptr
-                                : channel(send.peer).reserve(tag_, send.bytes, source, send.copier, step.past_cache);
-    if (step.read_there && !is_sent_ && workspace_->pushed[i] == nullptr && send.copier != Copier::sender)
-      is_far_ |= channel(send.peer).reads_from_far(send.bytes);
-  }
-}
-
-// What lies there already can go before this rank copies it: the peers begin meanwhile.
-void Operation::send_early(const ReduceStep& step) {
-  pushes_sent_ = step.sends_source && !is_sent_;
-  for (std::size_t i = 0; pushes_sent_ && i < step.pushes; ++i) {
-    if (workspace_->pushed[i] != nullptr) continue;
-    const SendStep& send = pushed_send(i);
-    channel(send.peer).send(tag_, at(send.from), send.bytes, send.copier);
-  }
-}
-
-// Input and output.
-bool Operation::are_apart() const {
-  const auto* const input = at({Space::input, 0});
-  const auto* const output = at({Space::output, 0});
-  const std::less_equal<const std::byte*> is_before;
-  return is_before(input + plan_->input_bytes, output) || is_before(output + plan_->output_bytes, input);
-}
-
-// The finisher of a reduce waits for the loans of what it overwrites. Whether they are back already.
-bool Operation::can_finish(const ReduceStep& step) {
-  if (step.finisher == 0) return false;
-  if (are_apart()) return true;
-  for (std::size_t i = next_ + 1; i < step.finisher; ++i)
-    if (!is_back(known<WaitStep>(plan_->steps[i]))) return false;
-  return true;
-}
-
 bool Operation::run(const ReduceStep& step) {
   for (std::size_t i = 0; done_ > 0 && i < step.pushes; ++i)  // reserved in an earlier turn
     if (workspace_->pushed[i] != nullptr) channel(pushed_send(i).peer).check_reserved();
@@ -145,10 +98,9 @@ bool Operation::run(const ReduceStep& step) {
     std::size_t count = look(step);
     if (count == kNotHere) return false;
     if (done_ == 0) {
-      reserve_pushes(step);
-      send_early(step);
-      finishes_ = can_finish(step);
-      if (pushes_sent_ && count * step.element_bytes >= kHalvesFrom) count = count / 2 & ~std::size_t{63};
+      const bool sent_any = begin_pushes(step);
+      pass_.finishes = can_finish(step);
+      if (sent_any && count * step.element_bytes >= kHalvesFrom) count = (count / 2 + 63) & ~std::size_t{63};
     }
     combine(step, count);
     for (std::size_t i = 0; i < step.source_count; ++i) {
@@ -162,13 +114,13 @@ bool Operation::run(const ReduceStep& step) {
   for (std::size_t i = 0; i < step.pushes; ++i)
     if (workspace_->pushed[i] != nullptr) channel(pushed_send(i).peer).commit(tag_);
   done_ = 0;
-  if (finishes_) next_ = step.finisher;
+  if (pass_.finishes) next_ = step.finisher;
   return true;
 }
 
 // Elements [done_, done_ + count) of what look() has found.
 void Operation::combine(const ReduceStep& step, std::size_t count) {
-  const ReduceStep& to = finishes_ ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
+  const ReduceStep& to = pass_.finishes ? known<ReduceStep>(plan_->steps[step.finisher]) : step;
   const std::size_t at_byte = done_ * to.element_bytes;
   std::size_t targets = 0;
   workspace_->targets[targets++] = {at(to.to) + at_byte, to.partial};
@@ -176,11 +128,11 @@ void Operation::combine(const ReduceStep& step, std::size_t count) {
     if (workspace_->pushed[i] != nullptr)
       workspace_->targets[targets++] = {workspace_->pushed[i] + at_byte, to.partial};
   const bool past_cache =
-      (to.past_cache && (step.sends_source || targets == step.pushes + 1)) || (step.read_there && is_far_);
+      (to.past_cache && (step.sends_source || targets == step.pushes + 1)) || (step.read_there && pass_.is_far);
   const bool nothing_to_do = count == 0 || (step.source_count == 1 && !to.finish && targets == 1 &&
                                             workspace_->sources[0].data == workspace_->targets[0].data);
   if (!nothing_to_do)
-    plan_->reductions[step.reduction + (finishes_ ? 1 : 0)].run(
+    plan_->reductions[step.reduction + (pass_.finishes ? 1 : 0)].run(
         {workspace_->sources.data(), step.source_count}, {workspace_->targets.data(), targets}, count, past_cache);
 }
 

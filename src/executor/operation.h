@@ -60,11 +60,9 @@ class Operation {
   bool run(const WaitStep& step);
   void combine(const ReduceStep& step, std::size_t count);
   bool can_finish(const ReduceStep& step);
-  bool are_apart() const;
   bool is_back(const WaitStep& step);
   std::size_t look(const ReduceStep& step);
-  void reserve_pushes(const ReduceStep& step);
-  void send_early(const ReduceStep& step);
+  bool begin_pushes(const ReduceStep& step);
   bool is_returned();
   void help();
 
@@ -77,11 +75,14 @@ class Operation {
   bool awaits_readers_ = false;  // of what an earlier call has left in scratch
   std::size_t next_ = 0;         // step
   std::size_t done_ = 0;         // elements of it
-  bool finishes_ = false;        // the reduce under way does its finisher's work too
-  bool is_far_ = false;          // what it makes is read there by a rank whose core is far
-  bool pushes_sent_ = false;     // those sends behind the last reduce that it has not reserved room for
-  std::size_t first_push_ = 0;   // the step behind the last reduce
-  std::size_t returned_ = 0;     // peers whose loans are known to be back, at the end
+  struct Pass {                  // of the reduce under way, or the last one
+    bool finishes = false;       // it does its finisher's work too
+    bool is_far = false;         // what it makes is read there by a rank whose core is far
+    bool sent_first = false;     // those of its pushes for which no room is reserved
+  };
+  Pass pass_;
+  std::size_t first_push_ = 0;  // the step behind the last reduce
+  std::size_t returned_ = 0;    // peers whose loans are known to be back, at the end
   int waiting_for_ = -1;
   std::uint64_t moves_ = 0;
 };

@@ -57,7 +57,7 @@ struct CopiesBelow {
 // Up to 32 KiB they are copied at once (AtOnce). broadcast: 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and
 // 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks
 // but those of a broadcast.
-constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 8 * kKiB};
+constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 12 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsCopies.dear}, kPassesOnCopies{0, kAny};
@@ -79,7 +79,7 @@ constexpr CopiesBelow kExchangesSlicesCopies{};
 // all_gather, messages of 2 KiB: 0.29 and 0.19, 4 KiB 0.36 and 0.24, 8 KiB 0.34 and 0.36, 12 KiB 0.43 and 0.50; between
 // cores that share no cache 8 KiB 1.00 and 0.96. 4 crowded ranks: 2 KiB 4.8 and 2.9, 16 KiB 6.3 and 5.4, 64 KiB 10.6
 // and 16. reduce_scatter and all_to_all likewise. So messages of up to 8 KiB are copied.
-constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB, 2 * kKiB};
+constexpr CopiesBelow kMovesCopies{9 * kKiB, 32 * kKiB, 4 * kKiB};
 
 bool nothing_arrives(std::span<const Traffic> traffic) {
   return std::ranges::none_of(traffic, [](const Traffic& of_peer) { return of_peer.arrivals > 0; });

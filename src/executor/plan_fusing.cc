@@ -23,10 +23,12 @@ void mark_pushes(ReduceStep& reduce, std::span<PlanStep> behind, std::span<const
     auto* const send = std::get_if<SendStep>(&behind[i]);
     if (send == nullptr || send->bytes == 0 || send->bytes != reduce.count * reduce.element_bytes) return;
     if (send->from != reduce.to && !(copies && send->from == source.from())) return;
+    const bool of_source = send->from != reduce.to;
+    if (i > 0 && of_source != reduce.sends_source) return;
     for (const PlanStep& before : behind.first(i))
       if (std::get<SendStep>(before).peer == send->peer) return;
     send->fused = true;
-    reduce.sends_source = send->from != reduce.to;
+    reduce.sends_source = of_source;
     reduce.read_there = copies && reduce.to.space == Space::scratch && !reduce.sends_source;
     ++reduce.pushes;
   }

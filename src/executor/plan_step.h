@@ -48,9 +48,9 @@ struct ReduceStep {
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // index in Plan::reductions
-  // The step that finishes this result, if only waits come behind it, only input has been lent, and only waits for that
-  // stand in between; else 0. Once the loans are back, or if input and output are apart, both are one pass, by the
-  // reduction behind this one.
+  // 0, or the step that finishes this result. Then the rank sends nothing but input; only waits for sends stand between
+  // the two steps, and only waits come behind the second. Once the input is back, or if input and output are apart,
+  // both are one pass, by the reduction behind this one.
   std::uint32_t finisher = 0;
 };
 

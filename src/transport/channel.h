@@ -42,9 +42,9 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
 // use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
 // the peer uses or copies so stays lent until then. sender: this rank copies, so that it need not wait for the peer to
-// use the message. split: both ranks copy parts, straight to the receiver's memory; or the receiver copies all, if its
-// hint is another one. Where this rank cannot write there, or the receiver cannot read: as `each`. In each case memory
-// is lent until sent() counts the message.
+// use the message. split: both ranks copy parts, straight to the receiver's memory; or the receiver copies all, if that
+// is ordinary memory and its hint is another one. Where this rank cannot write there, or the receiver cannot read: as
+// `each`. In each case memory is lent until sent() counts the message.
 enum class Copier : std::uint8_t { each, peer, sender, split };
 
 class Channel {

@@ -119,12 +119,12 @@ TEST(PlanCopier, LendsSoonerWhereCopiesAreDear) {
     return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, dear).at(0);
   };
   using enum Collective;
-  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 2 << 10), Copier::each);
-  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 1 << 10), Copier::sender);
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 4 << 10), Copier::each);
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 3 << 10), Copier::sender);
   EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::each);
   EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 3 << 10), Copier::sender);
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), Copier::each);
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 7 << 10), Copier::sender);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 12 << 10), Copier::each);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 11 << 10), Copier::sender);
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 8 << 10, 1), Copier::each);
   const Host crowded{.crowded = true, .copies_are_dear = true};
   EXPECT_EQ(copiers(all_gather, Algorithm::one_shot, 31 << 10, Layout::of(2), 0, 1, crowded).at(0), Copier::sender);

@@ -123,6 +123,20 @@ TEST(PlanMutation, OfWhatTemptsToBeFusedIsRefusedWhereItDoesHarm) {
   }
 }
 
+// The rank does not wait for what it has lent, if input and output are apart.
+TEST(PlanMutation, AJumpOverALoanOfScratchIsRefused) {
+  const Tempting example = tempting().back();
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    PlannedCall mutant = some_call(example.entry, example.ranks, 1, seed);
+    if (PlanMutator(mutant.layout.leaves(), seed).change_fusing(*mutant.plans[0]) != "jump") continue;
+    const Proof proof = mutant.prove();
+    EXPECT_FALSE(proof.holds);
+    refused += proof.reason.find("its finisher has to wait") != std::string::npos;
+  }
+  EXPECT_GT(refused, 0);
+}
+
 TEST(PlanMutation, OfMemoryIsRefusedWhereItDoesHarm) {
   Tallies tallies;
   for_each_call(kBrief ? 1 : 4, [&](PlannedCall mutant, std::uint64_t seed) {

@@ -125,6 +125,22 @@ constexpr std::string_view kEndPushes = R"(
     receive output[slice 0 chunk 0] from 0
 )";
 
+// What is lent is not the input.
+constexpr std::string_view kLendsScratch = R"(
+  rank 0 of 2: 1 slice x 1 chunk, 2 scratch rows
+    scratch[row 1 slice 0 chunk 0] = input[slice 0 chunk 0]
+    send scratch[row 1 slice 0 chunk 0] to 1
+    scratch[row 0 slice 0 chunk 0] = input[slice 0 chunk 0] + from 1
+    wait_send 1 to 1
+    output[slice 0 chunk 0] = finish(scratch[row 0 slice 0 chunk 0])
+  rank 1 of 2: 1 slice x 1 chunk, 2 scratch rows
+    send input[slice 0 chunk 0] to 0
+    scratch[row 1 slice 0 chunk 0] = input[slice 0 chunk 0]
+    scratch[row 0 slice 0 chunk 0] = partial from 0
+    wait_send 1 to 0
+    output[slice 0 chunk 0] = finish(scratch[row 0 slice 0 chunk 0] + scratch[row 1 slice 0 chunk 0])
+)";
+
 template <const std::string_view& text>
 Tempting make(std::string_view what) {
   const auto schedule = [](int rank, const Layout&, const Message&) {
@@ -147,7 +163,8 @@ std::vector<Tempting> tempting() {
           make<kSendBetween>("the end of a result that a send stands before"),
           make<kOtherFinish>("the end of another result"),
           make<kPushBetween>("the end of a result that is stored for a peer too"),
-          make<kEndPushes>("the end of a result that is stored for peers then")};
+          make<kEndPushes>("the end of a result that is stored for peers then"),
+          make<kLendsScratch>("the end of a result while scratch is lent")};
 }
 
 }  // namespace tutti::internal

@@ -67,12 +67,11 @@ inline constexpr std::size_t kReadFromBytes = 8 << 10;
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
 enum class LineKind : std::uint16_t {
-  inside,     // the whole message is in the line
-  ring,       // a fragment at ring offset `at`, `bytes` long
-  lent,       // the whole message lies at offset `at` of the writer's segment, until acknowledged
-  readable,   // the whole message lies at address `at` of the writer's process, until acknowledged
-  split,      // likewise; or at offset `at` of the writer's segment, if `at` has no kPrivate; and parts of it are
-              // written to where the post said (Split)
+  inside,    // the whole message is in the line
+  ring,      // a fragment at ring offset `at`, `bytes` long
+  lent,      // the whole message lies at offset `at` of the writer's segment, until acknowledged
+  readable,  // the whole message lies at address `at` - kPrivate of the writer's process, until acknowledged
+  split,     // as lent, or as readable if `at` has kPrivate; and parts of it are written to where the post said (Split)
   delivered,  // the whole message has been written to where the post said
   reused,     // a fragment in the reader's ring, where the reader's line number `at` announced one, `bytes` long
 };

@@ -55,4 +55,10 @@ void LanePair::throw_withdrawn() const { throw ChannelClosed{peer_, "it gave the
 
 void LanePair::throw_makes_no_sense(const char* what) const { throw ChannelClosed{peer_, what}; }
 
+std::byte* posted_at(const LanePair& lanes, std::uint64_t at, std::size_t bytes) {
+  std::byte* const found = at < kSymmetricOffset ? nullptr : lanes.theirs().at(at, bytes);
+  if (found == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
+  return found;
+}
+
 }  // namespace tutti::internal::shm

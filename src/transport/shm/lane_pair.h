@@ -78,4 +78,7 @@ class LanePair {
   std::optional<std::uint64_t> withdrawn_in_;  // the peer's turn
 };
 
+// [at, at + bytes) of the peer's symmetric memory, where it wants a message. Throws ChannelClosed if that is elsewhere.
+std::byte* posted_at(const LanePair& lanes, std::uint64_t at, std::size_t bytes);
+
 }  // namespace tutti::internal::shm

@@ -37,8 +37,9 @@ class PrivateMemory {
 
   bool can_be_read() const { return process_ != 0; }
   // to[0, bytes) = [at, at + bytes) of the process, less than 2 GiB: 0, else errno, and then `to` may have been written
-  // to. ESRCH: the process is gone, also where another one has its number by now: the proof is asked for by the read,
-  // or by one shortly before. EFAULT: the system cannot read all of it, or cannot write all of `to`.
+  // to. ESRCH: the process is gone, also where another one has its number by now: the proof comes with the bytes, or
+  // was there up to 0.5 ms before. (A process that becomes another program within that time may be read.) EFAULT: the
+  // system cannot read all of it, or cannot write all of `to`.
   int read(std::byte* to, std::uint64_t at, std::size_t bytes) const;
 
   // By this thread.

@@ -112,8 +112,7 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   if (want.bytes == 0 || want.bytes > kMostSplitBytes)
     lanes.throw_makes_no_sense("it splits a message of such a length");
   lines_.flush();  // the peer may not know yet where this rank wants the message
-  const bool is_posted = want.posted.offset != 0;
-  std::byte* const to = is_posted ? lanes.own().at(want.posted.offset) : want.data;
+  std::byte* const to = want.posted.offset != 0 ? lanes.own().at(want.posted.offset) : want.data;
   if (private_.is_declined()) {
     split_.take_all(want.bytes);
     const std::size_t left = want.bytes - want.done;
@@ -125,7 +124,6 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
     return true;
   }
   if (split_.is_settled(want.bytes)) {
-    if (is_posted) lanes.own().take(want.data, want.bytes, want.posted);
     want.done = want.bytes;
     return true;
   }
@@ -165,6 +163,8 @@ bool Receiver::fill_some() {
       if (!(kind == LineKind::split ? fill_by_parts(want, *line) : fill_from_private(want, *line))) break;
       moved = true;
       if (want.done < want.bytes) break;  // others may have something to do meanwhile
+      if (kind == LineKind::split && want.posted.offset != 0)
+        lines_.lanes().own().take(want.data, want.bytes, want.posted);
       private_.pass();
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);

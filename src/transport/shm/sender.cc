@@ -41,10 +41,7 @@ std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::
   if (posted.message == 0) return nullptr;
   lanes.throw_if_withdrawn();
   if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
-  if ((posted.at & kPrivate) != 0) return nullptr;
-  std::byte* const at = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, bytes);
-  if (at == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
-  return at;
+  return (posted.at & kPrivate) != 0 ? nullptr : posted_at(lanes, posted.at, bytes);
 }
 
 }  // namespace
@@ -82,40 +79,41 @@ void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copi
 }
 
 bool Sender::push(Message& message) {
+  const auto& [tag, data, bytes, done, copier] = message;
   if (!lines_.lanes().connect()) return false;
-  if (message.done > 0) return push_by_ring(message);
-  if (!lines_.has_room()) return false;
-  if (message.bytes <= kInlineBytes) {
-    push_inside(message.tag, message.data, message.bytes);
+  if (done > 0) return push_by_ring(message);
+  const bool splits = copier == Copier::split && bytes <= kMostSplitBytes;
+  if (!lines_.has_room() || (splits && !splits_.has_room())) return false;
+  if (bytes <= kInlineBytes) {
+    push_inside(tag, data, bytes);
     return true;
   }
   fragments_.prepare_wanted_ring();
   Place place;
   std::uint64_t at = 0;
   LineKind kind = LineKind::delivered;
-  const bool splits = message.copier == Copier::split && message.bytes <= kMostSplitBytes;
-  if (message.copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, message.data, message.bytes, place)) {
+  const auto reads = [&] { return is_readable(lines_, readable_, splits_, data, bytes, copier); };
+  if (copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, data, bytes, place)) {
+    lines_.lanes().own().show(data, bytes, place);
     kind = splits ? LineKind::split : LineKind::lent;
-    lines_.lanes().own().show(message.data, message.bytes, place);
     at = place.offset;
-  } else if (std::byte* const posted = posted_for(lines_, pushed_, message.tag, message.bytes)) {
-    copy_to_peer(posted, message.data, message.bytes);
-  } else if (is_readable(lines_, readable_, splits_, message.data, message.bytes, message.copier)) {
+  } else if (auto* const posted = posted_for(lines_, pushed_, tag, bytes); posted != nullptr && !(splits && reads())) {
+    copy_to_peer(posted, data, bytes);
+  } else if (reads()) {
     kind = splits ? LineKind::split : LineKind::readable;
-    at = reinterpret_cast<std::uintptr_t>(message.data) | kPrivate;
+    at = reinterpret_cast<std::uintptr_t>(data) | kPrivate;
   } else {
     message.copier = Copier::sender;
     return push_by_ring(message);
   }
-  if (kind == LineKind::split && !splits_.has_room()) return false;
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
-    lent_.push({pushed_, lines_.unread().written, message.data, message.bytes, (at & kPrivate) != 0});
-    if (kind == LineKind::split) splits_.add(pushed_, message.tag, message.data, message.bytes);
+    lent_.push({pushed_, lines_.unread().written, data, bytes, (at & kPrivate) != 0});
+    if (kind == LineKind::split) splits_.add(pushed_, tag, data, bytes);
     line.at = at;
-    line.bytes = message.bytes;
+    line.bytes = bytes;
   }
-  lines_.announce(line, message.tag, kind, message.bytes);
+  lines_.announce(line, tag, kind, bytes);
   ++pushed_;
   return true;
 }

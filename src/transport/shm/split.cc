@@ -33,8 +33,7 @@ bool SplitSender::write_part_of(Open& open) {
   std::byte* shared = nullptr;
   if (!is_private) {
     lanes.throw_if_withdrawn();
-    shared = posted.at < kSymmetricOffset ? nullptr : lanes.theirs().at(posted.at, open.bytes);
-    if (shared == nullptr) lanes.throw_makes_no_sense("it wants a message outside of its symmetric memory");
+    shared = posted_at(lanes, posted.at, open.bytes);
   }
   Split& split = lanes.out().splits[open.number % kSplits];
   const Parts parts(open.bytes);
