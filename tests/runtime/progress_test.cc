@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <latch>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -60,12 +61,15 @@ TEST_P(Progressing, AStartedCallCompletesWhileNoRankIsInTheLibrary) {
 
 // What the test above says is no accident: without the thread, a large call stands still.
 TEST_P(Progressing, WithoutTheThreadALargeCallWaitsForItsCaller) {
+  std::latch started(2), looked(2);
   expect_none_threw(outcomes(2, settings(Progress::caller), [&](Communicator& world) {
     constexpr std::size_t kCount = 1 << 21;
     std::vector<std::int32_t> in(kCount, 1), out(kCount);
     Work work = world.start_all_reduce(in.data(), out.data(), kCount, DType::int32, Op::sum);
+    started.arrive_and_wait();
     std::this_thread::sleep_for(100ms);
     EXPECT_FALSE(has_come(out, 2));
+    looked.arrive_and_wait();
     work.wait();
     EXPECT_TRUE(has_come(out, 2));
   }));
