@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "brief.h"
 #include "transport/shm_reuse.h"
 
 namespace tutti::internal {
@@ -63,7 +64,7 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoom) {
 
 // Nor do the places where they lie, however they cut the ring into pieces.
 TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < (kBrief ? 40 : 200); ++seed) {
     std::mt19937 random(seed);
     ShmPair fresh(GetParam());
     std::vector<Bytes> waiting;
@@ -82,7 +83,7 @@ TEST_P(ShmRoom, MessagesThatNobodyReadsLeaveThePeerRoomWhereverTheyLie) {
 
 // A ring that has grown is short again while pieces lie in it, where nobody has read them or the peer keeps them.
 TEST_P(ShmRoom, WhatLiesInAGrownRingLeavesThePeerRoom) {
-  for (unsigned seed = 0; seed < 100; ++seed) {
+  for (unsigned seed = 0; seed < (kBrief ? 15 : 100); ++seed) {
     std::mt19937 random(seed);
     ShmPair fresh(GetParam());
     const auto some_bytes = [&] {

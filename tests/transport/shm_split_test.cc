@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "brief.h"
 #include "transport/shm/guarded_write.h"
 #include "transport/shm/split.h"
 #include "transport/shm_pair.h"
@@ -108,7 +109,7 @@ TEST_F(ShmSplit, TheReceiverNeedsNoHelp) {
 TEST_F(ShmSplit, AnyMixtureOfBothIsTheMessage) {
   std::mt19937_64 random(7);
   std::uint64_t messages = 1;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (kBrief ? 20 : 60); ++round) {
     std::deque<Bytes> out, in;
     const std::size_t count = 1 + random() % (round % 3 == 0 ? 3 * shm::kSplits : 3);
     for (std::size_t i = 0; i < count; ++i) {
@@ -149,7 +150,7 @@ TEST_F(ShmSplit, ProgressIsEnough) {
 }
 // Both take parts at the same time.
 TEST_F(ShmSplit, TwoThreadsThatCopyAreTheMessage) {
-  constexpr std::uint64_t kCount = 300;
+  constexpr std::uint64_t kCount = kBrief ? 50 : 300;
   const Bytes out = pattern(500'000, 13);
   Bytes in(out.size());
   std::thread sender([&] {
