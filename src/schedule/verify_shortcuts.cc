@@ -14,8 +14,8 @@
 // would have taught later, and the memory that they wait for is free. The pass itself reads, besides messages, regions
 // of the slice and chunk that it writes: each element before it is written. So the memory may be written. But what the
 // reduce would have left in scratch may never be there: nobody else may read it. It need not wait for loans of inputs
-// if it is the last step and the output is apart from the input: nobody reads what it writes, and no step relies on
-// what the waits would have taught.
+// if only waits come behind it and the output is apart from the input: nobody reads what it writes, and no step relies
+// on what the waits would have taught (plan_proof.cc).
 #include "schedule/verify_shortcuts.h"
 
 #include <fmt/format.h>
