@@ -8,6 +8,8 @@ namespace tutti::internal {
 
 namespace {
 
+constexpr std::size_t kLeastFetchedBytes = 4 << 10;  // of shorter messages that saves nothing
+
 bool is_local(const Plan& plan, const ReduceStep& step) {
   return std::ranges::all_of(plan.sources_of(step), [](const PlanSource& source) { return source.peer == kLocal; });
 }
@@ -26,8 +28,9 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
   plan_ = &plan;
   workspace_ = &workspace;
   shown_.resize(links.size());
-  const auto await = [&](std::int32_t peer, std::size_t bytes) {
-    in_.push_back({&links[static_cast<std::size_t>(peer)], peer, bytes});
+  const auto await = [&](std::int32_t peer, std::size_t bytes, bool fetches_to_write) {
+    in_.push_back(
+        {&links[static_cast<std::size_t>(peer)], peer, bytes, fetches_to_write && bytes >= kLeastFetchedBytes});
   };
   const std::size_t first = behind_last_send(plan);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -35,12 +38,12 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
     if (const auto* const send = std::get_if<SendStep>(&step)) {
       out_.push_back({&links[static_cast<std::size_t>(send->peer)], send->from, send->bytes, send->copier});
     } else if (const auto* const receive = std::get_if<ReceiveStep>(&step)) {
-      await(receive->peer, receive->bytes);
+      await(receive->peer, receive->bytes, receive->hints.fetches_to_write);
       rest_.push_back({.messages = 1, .to = receive->to});
     } else if (const auto* const reduce = std::get_if<ReduceStep>(&step)) {
       (i < first ? copies_ : rest_).push_back(task_of(*reduce));
       for (const PlanSource& source : plan.sources_of(*reduce))
-        if (source.peer != kLocal) await(source.peer, reduce->count * source.element_bytes);
+        if (source.peer != kLocal) await(source.peer, reduce->count * source.element_bytes, reduce->fetches_to_write);
       if (reduce->finisher != 0) i = reduce->finisher;  // which is done with this step
     }
   }
@@ -105,7 +108,7 @@ bool AtOnce::send(const Tag& tag, const std::byte* input, std::byte* output) {
 
 auto AtOnce::look_further(const Tag& tag) -> Arrival {
   for (; next_ != in_.end(); ++next_) {
-    const auto& [link, peer, bytes] = *next_;
+    const auto& [link, peer, bytes, fetches_to_write] = *next_;
     Channel& from = *link->channel;
     const std::byte* shown = from.look_at_once(tag, bytes);
     if (shown == nullptr) {
@@ -114,7 +117,7 @@ auto AtOnce::look_further(const Tag& tag) -> Arrival {
       shown = from.look_at_once(tag, bytes);  // it may have come in between
       if (shown == nullptr) return Arrival::never;
     }
-    shown_[static_cast<std::size_t>(peer)] = shown;
+    shown_[static_cast<std::size_t>(peer)] = {shown, fetches_to_write && from.will_rewrite()};
   }
   return Arrival::whole;
 }
@@ -126,7 +129,7 @@ void AtOnce::finish() {
     const bool combines = task.reduction != nullptr;
     if (combines) combine(task);
     for (const auto end = message + static_cast<std::ptrdiff_t>(task.messages); message != end; ++message) {
-      message->link->channel->take_at_once(combines ? nullptr : spaces_.at(task.to));
+      message->link->channel->take_at_once(combines ? nullptr : spaces_.at(task.to), message->fetches_to_write);
       ++message->link->taken;
     }
   }
@@ -141,9 +144,9 @@ inline void AtOnce::combine(const Task& task) {
 void AtOnce::reduce(const Task& task) {
   for (std::size_t i = 0; i < task.sources.size(); ++i) {
     const PlanSource& source = task.sources[i];
-    const std::byte* const data =
-        source.peer == kLocal ? spaces_.at(source.from()) : shown_[static_cast<std::size_t>(source.peer)];
-    workspace_->sources[i] = {.data = data, .joins = source.joins, .partial = source.partial};
+    const auto [data, is_rewritten] =
+        source.peer == kLocal ? Shown{spaces_.at(source.from())} : shown_[static_cast<std::size_t>(source.peer)];
+    workspace_->sources[i] = {data, source.joins, source.partial, is_rewritten};
   }
   workspace_->targets[0] = {spaces_.at(task.to), task.is_partial};
   const FloatEnvironment environment;

@@ -43,6 +43,7 @@ class AtOnce {
     PeerLink* link;
     std::int32_t peer;
     std::size_t bytes;
+    bool fetches_to_write;  // as of ReceiveHints
   };
   // A message to receive, or a reduction together with what finishes it. (Nothing is lent, so both are one pass.)
   struct Task {
@@ -67,7 +68,11 @@ class AtOnce {
   std::vector<Incoming> in_;                // in the order in which rest_ uses them
   std::vector<Task> rest_;                  // what finish() does
   std::vector<Incoming>::iterator next_{};  // the first of in_ that is not here
-  std::vector<const std::byte*> shown_;     // by rank: the message that is here
+  struct Shown {
+    const std::byte* data = nullptr;
+    bool is_rewritten = false;
+  };
+  std::vector<Shown> shown_;  // by rank: the message that is here
   Spaces spaces_;
 };
 

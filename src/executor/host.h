@@ -17,9 +17,11 @@ struct Host {
   bool crowded = false;                        // it has fewer processors than ranks
   // As of BetweenCores. split_from: no shorter message is copied by both (Copier::split). reads_*_from: no shorter one
   // is left to the peer (Copier::peer). copies_are_dear: more messages of symmetric memory are lent, fewer copied.
+  // fetches_to_write_up_to: longer calls have no ReceiveHints::fetches_to_write, but see mark_fetches().
   std::size_t split_from = kNever;
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   bool copies_are_dear = false;
+  std::size_t fetches_to_write_up_to = 0;
 };
 
 }  // namespace tutti::internal

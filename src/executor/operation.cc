@@ -40,8 +40,7 @@ inline bool Operation::run(const SendStep& step) {
 }
 
 inline bool Operation::run(const ReceiveStep& step) {
-  channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.to), step.bytes, step.past_cache,
-                             step.copier);
+  channel(step.peer).receive(links_[step.peer].taken + step.message, tag_, at(step.to), step.bytes, step.hints);
   return true;
 }
 
@@ -75,6 +74,7 @@ std::size_t Operation::look(const ReduceStep& step) {
     to.joins = source.joins;
     to.partial = source.partial;
     if (source.peer == kLocal) {
+      to.is_rewritten = false;
       to.data = at(source.from()) + done_ * source.element_bytes;
       continue;
     }
@@ -84,6 +84,7 @@ std::size_t Operation::look(const ReduceStep& step) {
       return kNotHere;
     }
     to.data = bytes.data();
+    to.is_rewritten = step.fetches_to_write && channel(source.peer).will_rewrite();
     if (bytes.size() == here * source.element_bytes) continue;
     here = std::min(here, bytes.size() / source.element_bytes);
     if (here == 0) waiting_for_ = source.peer;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "executor/plan_cache_use.h"
 #include "executor/plan_copier.h"
 #include "executor/plan_fusing.h"
 #include "executor/rows.h"
@@ -330,6 +331,7 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   mark_copiers(plan->steps, plan->traffic, call, host, layout.ranks() == 2 && !cut.packed);
   if (outgrows(buffer_bytes(*plan, holds, rank, layout, cut), host.cache_bytes))
     mark_past_cache(plan->steps, plan->sources);
+  mark_fetches(plan->steps, call.collective, std::max(plan->input_bytes, plan->output_bytes), host);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
 }

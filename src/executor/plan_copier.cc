@@ -147,7 +147,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
   const auto is_split = [&](std::size_t of_message) { return splits && of_message >= host.split_from; };
   for (PlanStep& step : steps) {
     if (auto* const receive = std::get_if<ReceiveStep>(&step); receive != nullptr && is_split(receive->bytes))
-      receive->copier = Copier::split;
+      receive->hints.copier = Copier::split;
     auto* const send = std::get_if<SendStep>(&step);
     if (send == nullptr) continue;
     send->copier = is_split(send->bytes) ? Copier::split : copier_of(send->bytes);

@@ -1,7 +1,6 @@
 #include "executor/plan_fusing.h"
 
 #include <algorithm>
-#include <map>
 
 namespace tutti::internal {
 namespace {
@@ -60,25 +59,6 @@ void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sourc
     while (next < steps.size() && is_wait_for_sends(steps[next])) ++next;
     if (next < steps.size() && finishes(steps.subspan(next), sources, *reduce))
       reduce->finisher = static_cast<std::uint32_t>(next);
-  }
-}
-
-void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sources) {
-  std::map<Place, std::size_t> last_reader;  // by what is read: a step
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (const auto* const send = std::get_if<SendStep>(&steps[i])) last_reader[send->from] = i;
-    if (const auto* const reduce = std::get_if<ReduceStep>(&steps[i]))
-      for (const PlanSource& source : sources.subspan(reduce->first_source, reduce->source_count))
-        if (source.peer == kLocal) last_reader[source.from()] = i;
-  }
-  const auto is_read_after = [&](const Place& written, std::size_t step) {
-    const auto reader = last_reader.find(written);
-    return reader != last_reader.end() && reader->second > step;
-  };
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (auto* const receive = std::get_if<ReceiveStep>(&steps[i])) receive->past_cache = !is_read_after(receive->to, i);
-    if (auto* const reduce = std::get_if<ReduceStep>(&steps[i]))
-      reduce->past_cache = !is_read_after(reduce->to, i + reduce->pushes);
   }
 }
 

@@ -1,5 +1,4 @@
-// Which steps a reduce may do in its own pass: stores for peers, and the end of a reduction. Also what need not stay in
-// the cache.
+// Which steps a reduce may do in its own pass: stores for peers, and the end of a reduction.
 #pragma once
 
 #include <span>
@@ -14,8 +13,5 @@ void mark_fusible(std::span<PlanStep> steps, std::span<const PlanSource> sources
 
 // Sets `finisher`.
 void mark_finishers(std::span<PlanStep> steps, std::span<const PlanSource> sources);
-
-// Marks what is written and not read again: it need not push other things out of the cache. After mark_fusible().
-void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sources);
 
 }  // namespace tutti::internal

@@ -29,8 +29,7 @@ struct SendStep {
 struct ReceiveStep {
   std::int32_t peer = kLocal;
   std::uint32_t message = 0;  // which of the peer's messages of this operation, from 0
-  bool past_cache = false;    // as of a reduce
-  Copier copier = Copier::each;
+  ReceiveHints hints;         // past_cache as of a reduce
   Place to;
   std::size_t bytes = 0;
 };
@@ -44,7 +43,8 @@ struct ReduceStep {
   // What it writes outgrows the cache, and no later step reads it but the sends that it pushes to.
   bool past_cache = false;
   bool sends_source = false;  // a copy whose pushes are sends of its source, not of what it makes: they may go first
-  bool read_there = false;    // a copy in scratch, which its pushes send: other ranks may read it there
+  bool fetches_to_write = false;  // as of ReceiveHints, of what other ranks have sent
+  bool read_there = false;        // a copy in scratch, which its pushes send: other ranks may read it there
   std::uint32_t first_source = 0, source_count = 0;
   std::uint32_t pushes = 0;     // how many of the steps right behind it send what it makes, or copies
   std::uint32_t reduction = 0;  // index in Plan::reductions

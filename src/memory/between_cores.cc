@@ -27,7 +27,8 @@ BetweenCores of_this_processor() {
           .reads_sent_from = ~std::size_t{0},
           .reads_combined_from = ~std::size_t{0},
           .split_from = 128 << 10,
-          .copies_are_dear = true};
+          .copies_are_dear = true,
+          .fetches_to_write_up_to = 256 << 10};
 }
 #else
 BetweenCores of_this_processor() { return {}; }

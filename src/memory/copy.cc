@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "memory/between_cores.h"
+#include "memory/fetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tutti::internal {
@@ -19,16 +20,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Widest = hn::ScalableTag<std::uint8_t>;
 using Narrower = hn::CappedTag<std::uint8_t, 32>;
 
+enum class Way { usual, past_cache, rewritten };
+
 // Whole rounds of four vectors, to a target that is aligned to vectors; returns the bytes copied.
-template <bool kPastCache, class D>
+template <Way kWay, class D>
 std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_RESTRICT from, std::size_t bytes) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
+  const auto* const source = reinterpret_cast<const std::byte*>(from);
   std::size_t i = 0;
   for (; bytes - i >= 4 * lanes; i += 4 * lanes) {
+    if constexpr (kWay == Way::rewritten) fetch_ahead_to_write<4 * hn::MaxLanes(d)>(source, i, bytes);
     const auto a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + i + lanes);
     const auto c = hn::LoadU(d, from + i + 2 * lanes), e = hn::LoadU(d, from + i + 3 * lanes);
-    if constexpr (kPastCache) {
+    if constexpr (kWay == Way::past_cache) {
       hn::Stream(a, d, to + i);
       hn::Stream(b, d, to + i + lanes);
       hn::Stream(c, d, to + i + 2 * lanes);
@@ -40,7 +45,7 @@ std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_R
       hn::Store(e, d, to + i + 3 * lanes);
     }
   }
-  if constexpr (kPastCache) hwy::FlushStream();
+  if constexpr (kWay == Way::past_cache) hwy::FlushStream();
   return i;
 }
 
@@ -48,9 +53,14 @@ std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_R
 // byte would call the sanitizer twice.)
 std::size_t copy_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes, bool past_cache) {
   if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return 0;
-  if (past_cache) return copy_rounds<true, Widest>(to, from, bytes);
-  if (between_cores().copies_by_narrow_vectors) return copy_rounds<false, Narrower>(to, from, bytes);
-  return copy_rounds<false, Widest>(to, from, bytes);
+  if (past_cache) return copy_rounds<Way::past_cache, Widest>(to, from, bytes);
+  if (between_cores().copies_by_narrow_vectors) return copy_rounds<Way::usual, Narrower>(to, from, bytes);
+  return copy_rounds<Way::usual, Widest>(to, from, bytes);
+}
+
+std::size_t copy_rewritten_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+  if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return 0;
+  return copy_rounds<Way::rewritten, Narrower>(to, from, bytes);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -68,22 +78,38 @@ namespace tutti::internal {
 namespace {
 
 HWY_EXPORT(copy_here);
+HWY_EXPORT(copy_rewritten_here);
 
 constexpr std::size_t kMemcpyBytes = 2 << 10;  // up to here the C library has a loop of its own, whatever the vectors
 constexpr std::size_t kLineBytes = 64;
 
+// `rounds` copies from where the target begins a line on, as far as it does.
+template <class Rounds>
+void copy_around(std::byte* to, const std::byte* from, std::size_t bytes, const Rounds& rounds) {
+  std::size_t done = std::min(bytes, -reinterpret_cast<std::uintptr_t>(to) % kLineBytes);
+  if (done > 0) std::memcpy(to, from, done);
+  done += rounds(reinterpret_cast<std::uint8_t*>(to + done), reinterpret_cast<const std::uint8_t*>(from + done),
+                 bytes - done);
+  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
+}
+
 }  // namespace
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache) {
-  std::size_t done = 0;
   if (bytes > kMemcpyBytes || past_cache) {
-    done = std::min(bytes, -reinterpret_cast<std::uintptr_t>(to) % kLineBytes);
-    if (done > 0) std::memcpy(to, from, done);
-    done +=
-        HWY_DYNAMIC_DISPATCH(copy_here)(reinterpret_cast<std::uint8_t*>(to + done),
-                                        reinterpret_cast<const std::uint8_t*>(from + done), bytes - done, past_cache);
+    copy_around(to, from, bytes, [&](auto* to_line, auto* of_line, std::size_t left) {
+      return HWY_DYNAMIC_DISPATCH(copy_here)(to_line, of_line, left, past_cache);
+    });
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
   }
-  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
+}
+
+void copy_rewritten(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes <= kMemcpyBytes) return copy_bytes(to, from, bytes);
+  copy_around(to, from, bytes, [](auto* to_line, auto* of_line, std::size_t left) {
+    return HWY_DYNAMIC_DISPATCH(copy_rewritten_here)(to_line, of_line, left);
+  });
 }
 
 }  // namespace tutti::internal

@@ -13,6 +13,10 @@ namespace tutti::internal {
 // past_cache: non-temporal stores, for what this core will not read again; a hint, and none on x86-64 without AVX2.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache = false);
 
+// The same by a core that writes to from[0, bytes) next, and is the only one that does: the lines are fetched for that.
+// BetweenCores::fetches_to_write_up_to says where it pays.
+void copy_rewritten(std::byte* to, const std::byte* from, std::size_t bytes);
+
 // The same of a few bytes, which may be none. Of eight bytes without a call.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 8) {

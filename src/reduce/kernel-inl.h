@@ -15,6 +15,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "memory/fetch.h"
 #include "reduce/kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -258,13 +259,27 @@ HWY_INLINE Round<Port> evaluate(const std::byte* const* from, std::size_t i) {
   return round;
 }
 
+// What the round at element i, of `count`, comes to later.
+template <class Port, bool kPartial>
+HWY_INLINE void fetch_ahead(const std::byte* from, std::size_t i, std::size_t count) {
+  using T = typename Port::T;
+  constexpr std::size_t kBytes = kPartial ? sizeof(AccumulationOf<T>) : sizeof(T);
+  fetch_ahead_to_write<Round<Port>::kElements * kBytes>(from, i * kBytes, count * kBytes);
+}
+
 // All sources form one group: whole rounds from i on; returns where they end.
 template <class Port, Op op, int kSize, bool kPartial>
 HWY_NOINLINE std::size_t run_one_group(const Task& shared, Stores stores, std::size_t i) {
   const Task task = shared;  // in registers: the compiler must assume that stores change what it refers to
   const std::byte* from[kSize];
-  for (int s = 0; s < kSize; ++s) from[s] = task.sources[s].data;
+  const std::byte* rewritten[kSize];
+  int rewrites = 0;
+  for (int s = 0; s < kSize; ++s) {
+    from[s] = task.sources[s].data;
+    if (task.sources[s].is_rewritten) rewritten[rewrites++] = from[s];
+  }
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
+    for (int s = 0; s < rewrites; ++s) fetch_ahead<Port, kPartial>(rewritten[s], i, task.count);
     Round<Port> round = evaluate<Port, op, kSize, kPartial>(from, i);
     deliver<Port>(round.cells, task, stores, i);
   }

@@ -97,6 +97,7 @@ void Job::enter() {
   host_.reads_sent_from = cores.reads_sent_from;
   host_.reads_combined_from = cores.reads_combined_from;
   host_.copies_are_dear = cores.copies_are_dear;
+  host_.fetches_to_write_up_to = cores.fetches_to_write_up_to;
   if (host_.crowded) engine_.set_crowded();
   transports_.begin(members, host_.crowded);
   engine_.use(transports_.used(), transports_.wakes_sleepers());

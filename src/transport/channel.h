@@ -47,6 +47,13 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // `each`. In each case memory is lent until sent() counts the message.
 enum class Copier : std::uint8_t { each, peer, sender, split };
 
+// How a message is best received, whatever the transport makes of it.
+struct ReceiveHints {
+  bool past_cache = false;        // this core will not read it again soon
+  bool fetches_to_write = false;  // where it lies in room that this rank writes to next, its lines are fetched for that
+  Copier copier = Copier::each;   // split, if the peer may write parts of it straight to where it is wanted
+};
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -88,10 +95,9 @@ class Channel {
 
   // --- receiving -----------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) to message number `message` of this direction, until received() counts it. Called in ascending
-  // order; messages before it that no receive has claimed are left to view(). past_cache: a hint that this core will
-  // not read it again soon. copier: split, if the peer may write parts of the message straight to `data`.
+  // order; messages before it that no receive has claimed are left to view().
   virtual void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
-                       bool past_cache = false, Copier copier = Copier::each) = 0;
+                       const ReceiveHints& hints = {}) = 0;
 
   // Posted receives filled so far, over the channel's life (viewed messages do not count here). May make progress.
   virtual std::uint64_t received() = 0;
@@ -101,6 +107,10 @@ class Channel {
   // again to see more. Once called, it is to be called until the message has been released: only then may a receive()
   // claim on from there. One message at a time.
   virtual bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) = 0;
+
+  // Whether this rank will soon write where the bytes lie that view(), or look_at_once(), has just shown: that is the
+  // room of its own next messages.
+  virtual bool will_rewrite() const { return false; }
 
   // Gives back the first `bytes` of the view. The message is done when all of it has been given back (empty:
   // release(0)).
@@ -129,8 +139,10 @@ class Channel {
     return nullptr;
   }
   // Takes the message that look_at_once() has just given, and copies it to `to` first, unless that is nullptr. It
-  // counts as viewed.
-  virtual void take_at_once(std::byte* to = nullptr) { static_cast<void>(to); }
+  // counts as viewed. fetches_to_write: as of ReceiveHints.
+  virtual void take_at_once(std::byte* to = nullptr, bool fetches_to_write = false) {
+    static_cast<void>(to), static_cast<void>(fetches_to_write);
+  }
 
   // --- both ----------------------------------------------------------------------------------------------------------
   // Moves what can be moved. True if anything did.

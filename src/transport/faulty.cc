@@ -40,9 +40,9 @@ class FaultyChannel final : public Channel {
 
   void check_reserved() override { open().check_reserved(); }
 
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
-               Copier copier) override {
-    open().receive(message, tag, data, bytes, past_cache, copier);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+               const ReceiveHints& hints) override {
+    open().receive(message, tag, data, bytes, hints);
   }
   std::uint64_t received() override { return shown_later(received_, open().received()); }
 
@@ -54,6 +54,7 @@ class FaultyChannel final : public Channel {
     here = all.size() > 1 && chance(faults_.short_view_percent) ? all.first(1 + random_() % all.size()) : all;
     return true;
   }
+  bool will_rewrite() const override { return inner_ && inner_->will_rewrite(); }
   void release(std::size_t bytes) override {
     open().release(bytes);
     *view_left_ -= bytes;

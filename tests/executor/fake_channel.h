@@ -76,7 +76,8 @@ class FakeChannel final : public Channel {
   }
   void commit(const Tag& tag) override { out_.commit(tag); }
   void check_reserved() override {}
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) override {
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+               const ReceiveHints&) override {
     in_.receive(message, tag, data, bytes);
   }
   std::uint64_t received() override { return in_.received(); }

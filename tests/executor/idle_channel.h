@@ -15,7 +15,7 @@ struct IdleChannel : Channel {
   std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
   void commit(const Tag&) override {}
   void check_reserved() override {}
-  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, bool, Copier) override {}
+  void receive(std::uint64_t, const Tag&, std::byte*, std::size_t, const ReceiveHints&) override {}
   std::uint64_t received() override { return 0; }
   bool view(const Tag&, std::size_t, std::span<const std::byte>&) override { return false; }
   void release(std::size_t) override {}

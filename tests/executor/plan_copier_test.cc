@@ -83,7 +83,7 @@ TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
     const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
     const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(ranks), 1, host, {});
     for (const PlanStep& step : plan->steps)
-      if (const auto* const receive = std::get_if<ReceiveStep>(&step)) return receive->copier;
+      if (const auto* const receive = std::get_if<ReceiveStep>(&step)) return receive->hints.copier;
     ADD_FAILURE() << "it receives nothing";
     return Copier::peer;
   };

@@ -55,7 +55,13 @@ TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
     const auto plan =
         make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(3), 1, {.cache_bytes = cache_bytes});
     const auto steps = steps_of<Kind>(*plan);
-    return std::ranges::count(steps, true, &Kind::past_cache) * 10 + static_cast<std::ptrdiff_t>(steps.size());
+    const auto goes_past = [](const Kind& step) {
+      if constexpr (std::is_same_v<Kind, ReceiveStep>)
+        return step.hints.past_cache;
+      else
+        return step.past_cache;
+    };
+    return std::ranges::count_if(steps, goes_past) * 10 + static_cast<std::ptrdiff_t>(steps.size());
   };
   constexpr std::size_t kLarge = 1 << 20, kSmall = 4096;
   const ReceiveStep receive;
@@ -72,6 +78,35 @@ TEST(MakePlan, GoesPastTheCacheWithWhatIsNotReadAgain) {
   EXPECT_EQ(past_cache(Collective::all_gather, Algorithm::one_shot, 1, 60 << 10, receive), 22);
   EXPECT_EQ(past_cache(Collective::gather, Algorithm::one_shot, 0, 32 << 10, receive), 2);
   EXPECT_EQ(past_cache(Collective::gather, Algorithm::one_shot, 0, 31 << 10, receive), 22);
+}
+
+// Fetches of what a rank writes to next pay in short calls, and in long ones of an all_reduce.
+TEST(MakePlan, FetchesToWriteWhereItPays) {
+  const auto fetches = [](Collective collective, Algorithm algorithm, std::size_t bytes, const Host& host) {
+    const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = bytes / sizeof(float)};
+    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), 0, Layout::of(2), 1, host);
+    const auto receives = steps_of<ReceiveStep>(*plan);
+    const auto reduces = steps_of<ReduceStep>(*plan);
+    const auto fetched = std::ranges::count_if(receives, [](const auto& step) { return step.hints.fetches_to_write; }) +
+                         std::ranges::count(reduces, true, &ReduceStep::fetches_to_write);
+    EXPECT_TRUE(fetched == 0 || static_cast<std::size_t>(fetched) == receives.size() + reduces.size());
+    return fetched > 0;
+  };
+  constexpr std::size_t kMost = 64 << 10;
+  const Host host{.fetches_to_write_up_to = kMost}, crowded{.crowded = true, .fetches_to_write_up_to = kMost};
+  EXPECT_TRUE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, host));
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost + 4, host));
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 2 * kMost, host));
+  EXPECT_TRUE(fetches(Collective::all_reduce, Algorithm::two_shot, 2 * kMost + 4, host));
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, crowded));
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, Host())) << "other processors";
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 4 * kMost, Host()));
+  // Of the longer buffer: what each of the two ranks brings, or gets, is half of it.
+  EXPECT_TRUE(fetches(Collective::all_gather, Algorithm::one_shot, kMost / 2, host));
+  EXPECT_FALSE(fetches(Collective::all_gather, Algorithm::one_shot, kMost / 2 + 4, host));
+  EXPECT_FALSE(fetches(Collective::all_gather, Algorithm::one_shot, 4 * kMost, host));
+  EXPECT_TRUE(fetches(Collective::reduce_scatter, Algorithm::one_shot, kMost / 2, host));
+  EXPECT_FALSE(fetches(Collective::reduce_scatter, Algorithm::one_shot, kMost / 2 + 4, host));
 }
 
 TEST(MakePlan, OneShotFinishesInOnePassOnceItsSendsAreBack) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "memory/between_cores.h"
@@ -20,16 +21,19 @@ void copies_what_it_should_and_nothing_else() {
        {0, 1, 63, 64, 65, 255, 2047, 2048, 2049, 2112, 4097, 4353, 8192, 9001, 65'536, 65'793}) {
     const std::size_t step = bytes < 10'000 ? 1 : 13;
     for (std::size_t at = 0; at < 64; at += step) {
-      for (const bool past_cache : {false, true}) {
+      for (const char* const way : {"usual", "past the cache", "rewritten"}) {
         std::fill(to.begin(), to.end(), std::byte{0xee});
         std::byte* const target = to.data() + kMargin + at;
         const std::byte* const source = from.data() + (at * 7) % 64;
-        copy_bytes(target, source, bytes, past_cache);
-        ASSERT_EQ(std::memcmp(target, source, bytes), 0) << bytes << " bytes at " << at << ", past " << past_cache;
+        if (way == std::string("rewritten"))
+          copy_rewritten(target, source, bytes);
+        else
+          copy_bytes(target, source, bytes, way != std::string("usual"));
+        ASSERT_EQ(std::memcmp(target, source, bytes), 0) << bytes << " bytes at " << at << ", " << way;
         const bool before = std::all_of(to.data(), target, [](std::byte b) { return b == std::byte{0xee}; });
         const bool behind =
             std::all_of(target + bytes, to.data() + to.size(), [](std::byte b) { return b == std::byte{0xee}; });
-        ASSERT_TRUE(before && behind) << bytes << " bytes at " << at << ", past " << past_cache;
+        ASSERT_TRUE(before && behind) << bytes << " bytes at " << at << ", " << way;
       }
     }
   }

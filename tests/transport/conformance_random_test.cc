@@ -68,8 +68,9 @@ class Player {
     const Planned& message = in_[next_post_];
     posted_.push_back({message, Bytes(message.bytes)});
     std::byte* data = posted_.back().data.data();
-    channel_.receive(next_post_, tag_of(message.number), data, message.bytes, false,
-                     static_cast<Copier>(message.number / 5 % 5));
+    channel_.receive(
+        next_post_, tag_of(message.number), data, message.bytes,
+        {.fetches_to_write = message.number % 2 == 0, .copier = static_cast<Copier>(message.number / 5 % 5)});
     ++next_post_;
   }
 

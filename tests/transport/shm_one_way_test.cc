@@ -54,6 +54,32 @@ TEST_F(ShmOneWay, ItIsShortAgainOnceThePeerSendsToo) {
   EXPECT_EQ(ahead(), shm::kMinRingBytes / bytes);
 }
 
+// So that it may fetch the lines for that while it reads.
+TEST_F(ShmOneWay, ARankKnowsWhetherItWillWriteWhereItReads) {
+  const auto shown = [&](const std::byte* data, std::size_t of, bool at_once) {
+    pair.to_second->send(kShmTag, data, of);
+    pair.to_second->flush();
+    std::span<const std::byte> here;
+    EXPECT_TRUE(at_once ? pair.to_first->look_at_once(kShmTag, of) != nullptr : pair.to_first->view(kShmTag, of, here));
+    const bool will_rewrite = pair.to_first->will_rewrite();
+    at_once ? pair.to_first->take_at_once() : pair.to_first->release(of);
+    return will_rewrite;
+  };
+  const auto is_answered = [&](const std::byte* data, std::size_t of, bool at_once) {
+    exchange(1, *pair.to_first, *pair.to_second);
+    return shown(data, of, at_once);
+  };
+  EXPECT_FALSE(shown(whole.data(), bytes, false)) << "it has sent nothing that it could keep space for";
+  EXPECT_TRUE(is_answered(whole.data(), bytes, false));
+  EXPECT_FALSE(shown(whole.data(), bytes, false)) << "it keeps the one that it needs";
+  EXPECT_TRUE(is_answered(whole.data(), bytes, true));
+  EXPECT_FALSE(shown(whole.data(), bytes, true));
+  EXPECT_FALSE(is_answered(whole.data(), 8, false)) << "in a line, not in a ring";
+  EXPECT_FALSE(is_answered(whole.data(), 8, true));
+  EXPECT_FALSE(is_answered(ShmPair::symmetric(pair.first), ShmPair::kBytes, false)) << "memory of the peer";
+  EXPECT_TRUE(is_answered(whole.data(), bytes, true));
+}
+
 // Messages that go at once do not wait for memory, and the next one that does not brings it.
 TEST_F(ShmOneWay, ItGrowsWhereMessagesGoAtOnce) {
   exchange(1, *pair.to_second, *pair.to_first);

@@ -64,7 +64,7 @@ struct SharedSplit : testing::Test {
     pair.to_first->flush();
   }
   void receive(Memory in, std::uint64_t message = 1) {
-    pair.to_first->receive(message, kTag, in.data(), in.size(), false, Copier::split);
+    pair.to_first->receive(message, kTag, in.data(), in.size(), {.copier = Copier::split});
     pair.to_first->flush();
   }
   void send(Memory out) { pair.to_second->send(kTag, out.data(), out.size(), Copier::split); }
@@ -169,7 +169,7 @@ TEST_F(SharedSplit, NothingIsCopiedOnceARankHasWithdrawn) {
     ShmPair other;
     Room source(other.first, Kind::symmetric), target(*other.second, Kind::symmetric);
     const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
-    other.to_first->receive(0, kTag, in.data(), in.size(), false, Copier::split);
+    other.to_first->receive(0, kTag, in.data(), in.size(), {.copier = Copier::split});
     other.to_first->flush();
     other.to_second->send(kTag, out.data(), out.size(), Copier::split);
     EXPECT_TRUE((sender ? other.to_second : other.to_first)->withdraw());

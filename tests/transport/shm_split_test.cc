@@ -69,7 +69,7 @@ class ShmSplit : public testing::Test {
     pair.to_first->flush();
   }
   void receive(Bytes& in, std::uint64_t message = 1, Copier copier = Copier::split) {
-    pair.to_first->receive(message, kTag, in.data(), in.size(), false, copier);
+    pair.to_first->receive(message, kTag, in.data(), in.size(), {.copier = copier});
     pair.to_first->flush();
   }
   void send(const Bytes& out) { pair.to_second->send(kTag, out.data(), out.size(), Copier::split); }
@@ -225,7 +225,7 @@ TEST(ShmSplitGone, AReceiverDoesNotWaitForASenderThatHasGone) {
     Bytes in(out.size());
     to_sender->flush();
     EXPECT_EQ(to_sender->received(), 0u);
-    to_sender->receive(0, kTag, in.data(), in.size(), false, Copier::split);
+    to_sender->receive(0, kTag, in.data(), in.size(), {.copier = Copier::split});
     to_receiver->send(kTag, out.data(), out.size(), Copier::split);
     to_sender->progress();
     shm::Segment& own = receiver.transport.own();
@@ -251,7 +251,7 @@ TEST_F(ShmSplit, WhatTheSenderCannotWriteTheReceiverReads) {
       static_cast<std::byte*>(::mmap(nullptr, kLong, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(in, MAP_FAILED);
   const Bytes out = pattern(kLong, 8);
-  pair.to_first->receive(1, kTag, in, kLong, false, Copier::split);
+  pair.to_first->receive(1, kTag, in, kLong, {.copier = Copier::split});
   pair.to_first->flush();
   send(out);
   EXPECT_FALSE(is_sent());

@@ -71,7 +71,7 @@ void Channel::check_receiver() const {
 
 // --- receiving -------------------------------------------------------------------------------------------------------
 
-void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) {
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, const ReceiveHints&) {
   const std::lock_guard lock(hub_->mutex_);
   in_->claims.receive(message, tag, data, bytes);
   wake(in_->sender);  // it may want to reserve

@@ -27,7 +27,8 @@ class Channel final : public internal::Channel {
                      bool past_cache) override;
   void commit(const Tag& tag) override;
   void check_reserved() override;
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+               const ReceiveHints& hints) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;

@@ -41,14 +41,15 @@ class Channel final : public internal::Channel {
   void commit(const Tag& tag) override { sender_.commit(tag); }
   bool reads_from_far(std::size_t bytes) override { return sender_.reads_from_far(bytes); }
   void check_reserved() override { sender_.check_reserved(); }
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
-               Copier copier) override {
-    receiver_.receive(message, tag, data, bytes, past_cache, copier);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+               const ReceiveHints& hints) override {
+    receiver_.receive(message, tag, data, bytes, hints);
   }
   std::uint64_t received() override { return receiver_.received(); }
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override {
     return receiver_.view(tag, bytes, here);
   }
+  bool will_rewrite() const override { return receiver_.will_rewrite(); }
   void release(std::size_t bytes) override { receiver_.release(bytes); }
   std::optional<std::size_t> most_at_once() const override { return kMostAtOnceBytes; }
   bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier) override {
@@ -60,7 +61,7 @@ class Channel final : public internal::Channel {
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes) override {
     return receiver_.look_at_once(tag, bytes);
   }
-  void take_at_once(std::byte* to) override { receiver_.take_at_once(to); }
+  void take_at_once(std::byte* to, bool fetches_to_write) override { receiver_.take_at_once(to, fetches_to_write); }
   bool progress() override;
   void flush() override { lines_->flush(); }
   bool unclaimed(Tag& tag) override { return receiver_.unclaimed(tag); }

@@ -75,6 +75,7 @@ enum class LineKind : std::uint16_t {
   delivered,  // the whole message has been written to where the post said
   reused,     // a fragment in the reader's ring, where the reader's line number `at` announced one, `bytes` long
 };
+inline constexpr bool is_in_ring(LineKind kind) { return kind == LineKind::ring || kind == LineKind::reused; }
 
 // "Your message `number` to me may be written straight to my symmetric memory, `at` bytes into my segment; or if `at`
 // has kPrivate, to that address of my process." Travels with a line of the same tag where there is one, for it is then

@@ -35,7 +35,7 @@ std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, Lin
   if (kind == LineKind::delivered) return {};
   const std::uint64_t at = line.at, bytes = line.bytes;
   if (bytes > left) lanes.throw_makes_no_sense("it announced more bytes than the message has");
-  if (kind == LineKind::ring || kind == LineKind::reused) {
+  if (is_in_ring(kind)) {
     const std::byte* const data = fragment_at(lines, kind, at, bytes);
     if (data == nullptr)
       lanes.throw_makes_no_sense(kind == LineKind::ring ? "it announced bytes outside of its ring"
@@ -48,16 +48,20 @@ std::span<const std::byte> payload_elsewhere(Lines& lines, const Line& line, Lin
 
 // The message of a line that announces all of it in one fragment; else nullptr.
 const std::byte* whole_fragment(Lines& lines, const Line& line, LineKind kind, std::size_t bytes) {
-  const bool is_one = (kind == LineKind::ring || kind == LineKind::reused) && line.bytes == bytes;
-  return is_one ? fragment_at(lines, kind, line.at, bytes) : nullptr;
+  return is_in_ring(kind) && line.bytes == bytes ? fragment_at(lines, kind, line.at, bytes) : nullptr;
 }
 
-// String copies are quicker here too if both ranks send. If only the peer sends, vectors are.
-void copy_out(Lines& lines, std::byte* to, std::span<const std::byte> fragment, bool past_cache) {
-  if (!past_cache && lines.acks().kept().may_keep())
-    copy_to_peer(to, fragment.data(), fragment.size());
-  else
+// String copies are quicker here too if both ranks send, unless its lines are fetched for what this rank writes there
+// next. If only the peer sends, vectors are.
+void copy_out(Lines& lines, std::byte* to, std::span<const std::byte> fragment, bool past_cache,
+              bool fetches_to_write) {
+  if (past_cache || !lines.acks().kept().may_keep()) {
     copy_bytes(to, fragment.data(), fragment.size(), past_cache);
+  } else if (fetches_to_write) {
+    copy_rewritten(to, fragment.data(), fragment.size());
+  } else {
+    copy_to_peer(to, fragment.data(), fragment.size());
+  }
 }
 
 }  // namespace
@@ -132,16 +136,16 @@ bool Receiver::fill_by_parts(Wanted& want, const Line& line) {
   return false;  // the peer still writes
 }
 
-void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
-                       Copier copier) {
+void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+                       const ReceiveHints& hints) {
   LanePair& lanes = lines_.lanes();
   Place place;
   const bool posts = bytes > kInlineBytes && message - done_ < kPosts && lanes.connect();
   const bool is_shared = posts && lanes.own().holds(data, bytes, place);
-  wanted_.push({message, tag, data, bytes, 0, past_cache, place});
+  wanted_.push({message, tag, data, bytes, 0, hints.past_cache, hints.fetches_to_write, place});
   if (is_shared) {
     lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
-  } else if (posts && copier == Copier::split && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
+  } else if (posts && hints.copier == Copier::split && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
     lines_.posts().want({message + 1, reinterpret_cast<std::uintptr_t>(data) | kPrivate, bytes}, tag, lanes.out());
   }
 }
@@ -168,7 +172,7 @@ bool Receiver::fill_some() {
       private_.pass();
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);
-      copy_out(lines_, want.data + want.done, fragment, want.past_cache);
+      copy_out(lines_, want.data + want.done, fragment, want.past_cache, want.fetches_to_write);
       want.done += fragment.size();
     }
     if (kind == LineKind::split) split_.pass();
@@ -264,10 +268,10 @@ const std::byte* Receiver::look_at_once(const Tag& tag, std::size_t bytes) {
   return data;
 }
 
-void Receiver::take_at_once(std::byte* to) {
+void Receiver::take_at_once(std::byte* to, bool fetches_to_write) {
   const auto [kind, message] = at_once_;
   if (to != nullptr && kind == LineKind::inside) copy_short(to, message.data(), message.size());
-  if (to != nullptr && kind != LineKind::inside) copy_out(lines_, to, message, false);
+  if (to != nullptr && kind != LineKind::inside) copy_out(lines_, to, message, false, fetches_to_write);
   lines_.consume(kind, message);
   ++done_;
 }

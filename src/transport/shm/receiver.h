@@ -19,16 +19,18 @@ class Receiver {
   explicit Receiver(Lines& lines) : lines_(lines), private_(lines), split_(lines) {}
 
   // As of internal::Channel.
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool past_cache,
-               Copier copier);
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, const ReceiveHints& hints);
   std::uint64_t received() {
     fill();
     return received_;
   }
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here);
+  bool will_rewrite() const {
+    return is_in_ring(viewing_ ? shown_.kind : at_once_.kind) && lines_.acks().kept().may_keep();
+  }
   void release(std::size_t bytes);
   const std::byte* look_at_once(const Tag& tag, std::size_t bytes);
-  void take_at_once(std::byte* to);
+  void take_at_once(std::byte* to, bool fetches_to_write);
   bool unclaimed(Tag& tag);
 
   // Moves what has arrived into what was lent. True if anything moved.
@@ -40,7 +42,7 @@ class Receiver {
     Tag tag;
     std::byte* data;
     std::size_t bytes, done;
-    bool past_cache;
+    bool past_cache, fetches_to_write;
     Place posted;  // nowhere: not in this rank's segment, or not posted
   };
 

@@ -65,7 +65,7 @@ std::uint64_t Channel::sent() {
   return sender_.sent();
 }
 
-void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) {
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, const ReceiveHints&) {
   receiver_.claims().receive(message, tag, data, bytes);
 }
 

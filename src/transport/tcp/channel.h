@@ -26,7 +26,8 @@ class Channel final : public internal::Channel {
   std::byte* reserve(const Tag&, std::size_t, const std::byte*, Copier, bool) override { return nullptr; }
   void commit(const Tag&) override {}
   void check_reserved() override {}
-  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) override;
+  void receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes,
+               const ReceiveHints& hints) override;
   std::uint64_t received() override;
   bool view(const Tag& tag, std::size_t bytes, std::span<const std::byte>& here) override;
   void release(std::size_t bytes) override;

@@ -59,7 +59,7 @@ std::uint64_t Channel::sent() {
   return sender_.sent();
 }
 
-void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, bool, Copier) {
+void Channel::receive(std::uint64_t message, const Tag& tag, std::byte* data, std::size_t bytes, const ReceiveHints&) {
   receiver_.receive(message, tag, data, bytes);
   stirred_ |= receiver_.has_more() || receiver_.has_to_tell();  // but not now: with those that follow
 }
