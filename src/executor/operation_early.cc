@@ -22,7 +22,7 @@ bool Operation::begin_pushes(const ReduceStep& step) {
     std::byte*& room = workspace_->pushed[i];
     room = is_sent_ || is_in_place ? nullptr : to.reserve(tag_, send.bytes, source, send.copier, step.past_cache);
     if (room != nullptr || is_sent_) continue;
-    if (step.read_there && send.copier != Copier::sender) pass_.is_far |= to.reads_from_far(send.bytes);
+    if (step.read_there && send.copier.shared != SharedCopier::sender) pass_.is_far |= to.reads_from_far(send.bytes);
     if (!pass_.sent_first) continue;
     to.send(tag_, at(send.from), send.bytes, send.copier);
     sent_any = true;

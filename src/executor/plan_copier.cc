@@ -140,17 +140,21 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
   // Where this rank only receives, or only sends.
   const bool splits =
       shares && !crowded && !traits_of(call.collective).combines() && (bytes == 0 || nothing_arrives(traffic));
+  // A rank that also copies in its own memory has as much to do as a peer that copies all that the two map. scatter,
+  // 128 KiB: by the peer 1.90 us, by both 2.09; 64 KiB 1.5 and 2.6 (AMD EPYC, Zen 4).
+  const bool splits_shared = splits && only_sends(steps, traffic);
   const auto copier_of = [&](std::size_t of_message) {
-    if (of_message >= least && bytes <= sizes.most) return Copier::peer;
-    return of_message < sender_below ? Copier::sender : Copier::each;
+    Copier copier;
+    if (of_message < sender_below) copier.shared = SharedCopier::sender;
+    if (of_message >= least && bytes <= sizes.most) copier.ordinary = OrdinaryCopier::peer;
+    if (splits_shared && of_message >= host.split_shared_from) copier.shared = SharedCopier::split;
+    if (splits && of_message >= host.split_from) copier.ordinary = OrdinaryCopier::split;
+    return copier;
   };
-  const auto is_split = [&](std::size_t of_message) { return splits && of_message >= host.split_from; };
   for (PlanStep& step : steps) {
-    if (auto* const receive = std::get_if<ReceiveStep>(&step); receive != nullptr && is_split(receive->bytes))
-      receive->hints.copier = Copier::split;
-    auto* const send = std::get_if<SendStep>(&step);
-    if (send == nullptr) continue;
-    send->copier = is_split(send->bytes) ? Copier::split : copier_of(send->bytes);
+    if (auto* const receive = std::get_if<ReceiveStep>(&step))
+      receive->hints.may_split = splits && receive->bytes >= host.split_from;
+    if (auto* const send = std::get_if<SendStep>(&step)) send->copier = copier_of(send->bytes);
   }
 }
 

@@ -21,7 +21,7 @@ struct Place {
 struct SendStep {
   std::int32_t peer = kLocal;
   bool fused = false;  // the reduce before it may already have written to the peer
-  Copier copier = Copier::each;
+  Copier copier;
   Place from;
   std::size_t bytes = 0;
 };

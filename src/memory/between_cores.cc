@@ -26,6 +26,7 @@ BetweenCores of_this_processor() {
           .reads_moved_from = 64 << 10,
           .reads_sent_from = ~std::size_t{0},
           .reads_combined_from = ~std::size_t{0},
+          .split_shared_from = 128 << 10,
           .split_from = 128 << 10,
           .copies_are_dear = true,
           .fetches_to_write_up_to = 256 << 10};

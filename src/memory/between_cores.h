@@ -38,11 +38,16 @@ struct BetweenCores {
   // KiB 9.1 and 7.5, 1 MiB 91 and 77, 16 MiB 5190 and 4280; all_to_all 4 MiB 830 and 422. Broadcast 256 KiB 18 and 17,
   // but in some processes 28. reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
-  // From how many bytes of a message on both ranks copy it (Copier::split), where one of two ranks only sends and the
-  // other only receives. Older Xeon, broadcast, medians by rings and by both: 128 KiB 8.4 and 8.5 us, 256 KiB 17 and
-  // 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64 KiB 4.3 and 3.7, 128 KiB 8.2 and 5.7,
-  // 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. Of symmetric memory, by the reader alone and by both: 64
-  // KiB 2.7 and 2.4, 128 KiB 4.1 and 3.7, 512 KiB 27 and 12. Not measured on an EPYC.
+  // From how many bytes of a message on both ranks copy it, where one of two ranks only sends and the other only
+  // receives. First, of memory that both map (SharedCopier::split). Broadcast, by the reader alone and by both, EPYC
+  // (Zen 4): 16 KiB 0.50 and 0.60 us, 32 KiB 0.97 and 0.82, 64 KiB 1.46 and 1.03, 1 MiB 23 and 13, 16 MiB 640 and
+  // 410; between cores that share no cache 32 KiB 2.17 and 2.06, 1 MiB 23.7 and 14.3, 16 MiB 640 and 300. Older
+  // Xeon: 64 KiB 2.7 and 2.4, 128 KiB 4.1 and 3.7, 512 KiB 27 and 12.
+  std::size_t split_shared_from = 32 << 10;
+  // Then, of other memory (OrdinaryCopier::split). Older Xeon, broadcast, medians by rings and by both: 128 KiB 8.4 and
+  // 8.5 us, 256 KiB 17 and 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64 KiB 4.3 and
+  // 3.7, 128 KiB 8.2 and 5.7, 256 KiB 16 and 11, in its slower one 64 KiB 5.3 and 6.1. EPYC (Zen 4): 64 KiB 1.9 and
+  // 4.9, 1 MiB 31 and 58; between cores that share no cache 256 KiB 16.3 and 15.2, 1 MiB 49 and 65.
   std::size_t split_from = ~std::size_t{0};
   // Whether a copy into a ring, whose lines the peer has had, costs so much more than a short message takes to come
   // back that shorter messages of symmetric memory are lent (CopiesBelow). Older Xeon, copied and lent, and in brackets

@@ -92,6 +92,7 @@ void Job::enter() {
   host_.crowded = must_share(members, rank());
   const BetweenCores& cores = between_cores();
   if (!cores.past_cache_pays) host_.cache_bytes = kNever;
+  host_.split_shared_from = cores.split_shared_from;
   if (shm::can_write_guarded()) host_.split_from = cores.split_from;
   host_.reads_moved_from = cores.reads_moved_from;
   host_.reads_sent_from = cores.reads_sent_from;

@@ -39,19 +39,29 @@ struct ChannelClosed {
 // those beyond.
 inline constexpr std::size_t kMaxPostedReceives = 256;
 
-// Who should copy a message. A hint. each: this rank copies into a buffer, and the peer copies out of it, unless it can
-// use the message where it lies. peer: likewise, but else the peer copies alone, straight from this rank's memory. What
-// the peer uses or copies so stays lent until then. sender: this rank copies, so that it need not wait for the peer to
-// use the message. split: both ranks copy parts, straight to the receiver's memory; or the receiver copies all, if that
-// is ordinary memory and its hint is another one. Where this rank cannot write there, or the receiver cannot read: as
-// `each`. In each case memory is lent until sent() counts the message.
-enum class Copier : std::uint8_t { each, peer, sender, split };
+// Who should copy a message that lies in memory which both ranks map (symmetric or adopted). peer: the peer copies it,
+// or uses it where it lies. sender: this rank copies, so that it need not wait for the peer. split: both copy parts,
+// straight to the receiver's memory; if that is not such memory, the peer copies all.
+enum class SharedCopier : std::uint8_t { peer, sender, split };
+// Likewise one in other memory. each: this rank copies into a buffer, and the peer copies out of it, unless it can use
+// the message there. peer: the peer copies alone, straight from this rank's memory. split: both copy parts, straight to
+// the receiver's memory; or the peer copies all, if it has not given ReceiveHints::may_split. Where the peer cannot
+// read this rank's memory, or for split this rank cannot write to the peer's: as `each`.
+enum class OrdinaryCopier : std::uint8_t { each, peer, split };
+
+// A hint. What the peer uses or copies stays lent until sent() counts the message.
+struct Copier {
+  SharedCopier shared = SharedCopier::peer;
+  OrdinaryCopier ordinary = OrdinaryCopier::each;
+
+  friend bool operator==(const Copier&, const Copier&) = default;
+};
 
 // How a message is best received, whatever the transport makes of it.
 struct ReceiveHints {
   bool past_cache = false;        // this core will not read it again soon
   bool fetches_to_write = false;  // where it lies in room that this rank writes to next, its lines are fetched for that
-  Copier copier = Copier::each;   // split, if the peer may write parts of it straight to where it is wanted
+  bool may_split = false;         // into ordinary memory: the peer may write parts of it straight to there
 };
 
 class Channel {
@@ -60,7 +70,7 @@ class Channel {
 
   // --- sending -------------------------------------------------------------------------------------------------------
   // Lends data[0, bytes) as the next message, until sent() counts it. Zero bytes is a message too.
-  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier = Copier::each) = 0;
+  virtual void send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier = {}) = 0;
 
   // Messages given back so far, over the channel's life. May make progress.
   virtual std::uint64_t sent() = 0;
@@ -77,8 +87,8 @@ class Channel {
   // send(), receive() or reserve().
   // `source`: memory that holds the message, or will, if it is copied and not made; else nullptr. past_cache: it will
   // be written with non-temporal stores, so not to where the peer reads it soon.
-  virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr,
-                             Copier copier = Copier::each, bool past_cache = false) = 0;
+  virtual std::byte* reserve(const Tag& tag, std::size_t bytes, const std::byte* source = nullptr, Copier copier = {},
+                             bool past_cache = false) = 0;
   virtual void commit(const Tag& tag) = 0;
 
   // Before `bytes` are written that the peer will read where they lie: whether they should go past the cache, as
@@ -123,7 +133,7 @@ class Channel {
   virtual std::optional<std::size_t> most_at_once() const { return std::nullopt; }
   // Whether the next message can be sent at once: there is room, and `copier` and where the message lies do not ask for
   // send(). After true, send_at_once() of the same bytes cannot fail, if it is the next call of this channel.
-  virtual bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
+  virtual bool prepare_at_once(const std::byte* data, std::size_t bytes, Copier copier = {}) {
     static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(copier);
     return false;
   }

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "copiers.h"
 #include "executor/plan.h"
 
 namespace tutti::internal {
@@ -32,26 +34,26 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
     return found.at(0);
   };
   using enum Collective;
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 4 << 10), Copier::sender);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 8 << 10), Copier::each);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 16 << 10), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 1 << 20), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 2 << 20), Copier::each) << "the sender is free to do half of it";
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), Copier::sender);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 12 << 10), Copier::each);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), Copier::peer) << "all ranks have as much to do";
-  EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), Copier::peer);
-  EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), Copier::each);
-  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), Copier::peer) << "the root copies its own row meanwhile";
-  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), Copier::each) << "the root has to combine";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), Copier::sender) << "it would only wait for the peer";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 48 << 10), Copier::each);
-  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 32 << 10, 1), Copier::sender);
-  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::sender) << "it may overwrite what it sends";
-  EXPECT_EQ(copier(all_reduce, Algorithm::two_shot, 4 << 10), Copier::each);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 16 << 10, 0, true), Copier::sender)
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 4 << 10), kSender);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 8 << 10), kEach);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 16 << 10), kPeer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 1 << 20), kPeer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 2 << 20), kEach) << "the sender is free to do half of it";
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 8 << 10), kSender);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 12 << 10), kEach);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), kPeer) << "all ranks have as much to do";
+  EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), kPeer);
+  EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), kEach);
+  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), kPeer) << "the root copies its own row meanwhile";
+  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), kEach) << "the root has to combine";
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), kSender) << "it would only wait for the peer";
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 48 << 10), kEach);
+  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 32 << 10, 1), kSender);
+  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), kSender) << "it may overwrite what it sends";
+  EXPECT_EQ(copier(all_reduce, Algorithm::two_shot, 4 << 10), kEach);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 16 << 10, 0, true), kSender)
       << "to be waited for costs a turn of the core";
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 32 << 10, 0, true), Copier::each);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 32 << 10, 0, true), kEach);
 }
 
 TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
@@ -61,55 +63,63 @@ TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
     return copiers(collective, algorithm, bytes, Layout::of(2), 0, 1, host).at(0);
   };
   using enum Collective;
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 63 * kKiB), Copier::each);
-  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 * kKiB), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 64 * kKiB), Copier::peer);
-  EXPECT_EQ(copier(transfer, Algorithm::direct, 2048 * kKiB), Copier::each) << "the rule's own bound holds too";
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 64 * kKiB), Copier::each);
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 128 * kKiB), Copier::peer);
-  EXPECT_EQ(copier(reduce_scatter, Algorithm::one_shot, 2048 * kKiB), Copier::each);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 63 * kKiB), kEach);
+  EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 * kKiB), kPeer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 64 * kKiB), kPeer);
+  EXPECT_EQ(copier(transfer, Algorithm::direct, 2048 * kKiB), kEach) << "the rule's own bound holds too";
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 64 * kKiB), kEach);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 128 * kKiB), kPeer);
+  EXPECT_EQ(copier(reduce_scatter, Algorithm::one_shot, 2048 * kKiB), kEach);
 }
 
-// Where one of two ranks only sends and the other only receives, both copy what is long, if both can.
+// Where one of two ranks only sends and the other only receives, both copy what is long.
 TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
-  constexpr std::size_t kKiB = 1024;
-  const Host splits{.split_from = 128 * kKiB, .reads_sent_from = kNever};
-  const auto sender = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, const Host& host,
-                         int rank = 0, int ranks = 2) {
-    return copiers(collective, algorithm, bytes, Layout::of(ranks), rank, 1, host).at(0);
-  };
-  const auto receiver = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, const Host& host,
-                           int rank = 1, int ranks = 2) {
-    const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
-    const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, Layout::of(ranks), 1, host, {});
-    for (const PlanStep& step : plan->steps)
-      if (const auto* const receive = std::get_if<ReceiveStep>(&step)) return receive->hints.copier;
-    ADD_FAILURE() << "it receives nothing";
-    return Copier::peer;
-  };
+  constexpr std::size_t kKiB = 1024, kLong = 4096 * kKiB;
+  const Host splits{.split_shared_from = 32 * kKiB, .split_from = 128 * kKiB, .reads_sent_from = kNever};
   using enum Collective;
-  const std::pair<Collective, Algorithm> cases[] = {{broadcast, Algorithm::binomial_tree},
-                                                    {transfer, Algorithm::direct},
-                                                    {scatter, Algorithm::one_shot},
-                                                    {gather, Algorithm::one_shot}};
-  for (const auto& [collective, algorithm] : cases) {
-    const int sends = collective == gather ? 1 : 0, receives = 1 - sends;
-    EXPECT_EQ(sender(collective, algorithm, 128 * kKiB, splits, sends), Copier::split) << to_string(collective);
-    EXPECT_NE(sender(collective, algorithm, 127 * kKiB, splits, sends), Copier::split) << to_string(collective);
-    EXPECT_EQ(receiver(collective, algorithm, 128 * kKiB, splits, receives), Copier::split) << to_string(collective);
-    EXPECT_EQ(receiver(collective, algorithm, 127 * kKiB, splits, receives), Copier::each) << to_string(collective);
-    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, {}, sends), Copier::split) << "on other processors";
-    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, {}, receives), Copier::each);
-    const Host crowded{.crowded = true, .split_from = 128 * kKiB};
-    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, crowded, sends), Copier::split);
-    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, crowded, receives), Copier::each);
-    if (collective == transfer) continue;
-    EXPECT_NE(sender(collective, algorithm, 4096 * kKiB, splits, sends, 3), Copier::split) << "not measured";
-    EXPECT_EQ(receiver(collective, algorithm, 4096 * kKiB, splits, receives, 3), Copier::each);
+  // Of memory that both map; of other memory, for the sender; and the receiver.
+  using Parts = std::array<bool, 3>;
+  const auto split = [&](Collective collective, std::uint64_t bytes, const Host& host, int ranks = 2) {
+    const Algorithm algorithm = collective == broadcast  ? Algorithm::binomial_tree
+                                : collective == transfer ? Algorithm::direct
+                                                         : Algorithm::one_shot;
+    const int sends = collective == gather || collective == reduce ? 1 : 0;
+    const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
+    const AlgorithmEntry& entry = *find_algorithm(collective, algorithm);
+    const Copier copier = copiers(collective, algorithm, bytes, Layout::of(ranks), sends, 1, host).at(0);
+    const auto plan = make_plan(call, entry, 1 - sends, Layout::of(ranks), 1, host, {});
+    bool may_split = false;
+    for (const PlanStep& step : plan->steps)
+      if (const auto* const receive = std::get_if<ReceiveStep>(&step)) may_split = receive->hints.may_split;
+    return Parts{copier.shared == SharedCopier::split, copier.ordinary == OrdinaryCopier::split, may_split};
+  };
+  constexpr Parts kNone{}, kShared{true, false, false}, kOther{false, true, true}, kAll{true, true, true};
+  for (const Collective collective : {broadcast, transfer, gather}) {
+    EXPECT_EQ(split(collective, 128 * kKiB, splits), kAll) << to_string(collective);
+    EXPECT_EQ(split(collective, 128 * kKiB - 1, splits), kShared) << to_string(collective);
+    EXPECT_EQ(split(collective, 32 * kKiB, splits), kShared) << to_string(collective);
+    EXPECT_EQ(split(collective, 32 * kKiB - 1, splits), kNone) << to_string(collective);
+    EXPECT_EQ(split(collective, kLong, {.split_shared_from = 32 * kKiB}), kShared) << "on other processors";
+    EXPECT_EQ(split(collective, kLong, {.crowded = true, .split_shared_from = 0, .split_from = 0}), kNone);
+    if (collective != transfer) {
+      EXPECT_EQ(split(collective, kLong, splits, 3), kNone) << "not measured";
+    }
   }
-  EXPECT_EQ(sender(all_gather, Algorithm::one_shot, 4096 * kKiB, splits), Copier::peer) << "both have enough to do";
-  EXPECT_EQ(receiver(all_gather, Algorithm::one_shot, 4096 * kKiB, splits), Copier::each);
-  EXPECT_EQ(sender(reduce, Algorithm::one_shot, 4096 * kKiB, splits, 1), Copier::each) << "the root combines";
+  EXPECT_EQ(split(scatter, kLong, splits), kOther) << "its root copies a row of its own, too";
+  EXPECT_EQ(split(scatter, kLong, {.split_shared_from = 32 * kKiB}), kNone);
+  EXPECT_EQ(split(all_gather, kLong, splits), kNone) << "both have enough to do";
+  EXPECT_EQ(split(reduce, kLong, splits), kNone) << "the root combines";
+}
+
+// Who copies other memory does not depend on it.
+TEST(PlanCopier, LeavesOrdinaryMemoryToThePeerWhereItSplitsOther) {
+  const Host host{.split_shared_from = 32 << 10};
+  const auto copier = [&](std::uint64_t bytes) {
+    return copiers(Collective::broadcast, Algorithm::binomial_tree, bytes, Layout::of(2), 0, 1, host).at(0);
+  };
+  EXPECT_EQ(copier(32 << 10), Copier{.shared = SharedCopier::split});
+  EXPECT_EQ(copier(64 << 10), (Copier{SharedCopier::split, OrdinaryCopier::peer}));
+  EXPECT_EQ(copier(2 << 20), Copier{.shared = SharedCopier::split});
 }
 
 // An older Xeon.
@@ -119,15 +129,15 @@ TEST(PlanCopier, LendsSoonerWhereCopiesAreDear) {
     return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, dear).at(0);
   };
   using enum Collective;
-  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 4 << 10), Copier::each);
-  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 3 << 10), Copier::sender);
-  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), Copier::each);
-  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 3 << 10), Copier::sender);
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 12 << 10), Copier::each);
-  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 11 << 10), Copier::sender);
-  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 8 << 10, 1), Copier::each);
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 4 << 10), kEach);
+  EXPECT_EQ(copier(all_gather, Algorithm::one_shot, 3 << 10), kSender);
+  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 4 << 10), kEach);
+  EXPECT_EQ(copier(all_reduce, Algorithm::one_shot, 3 << 10), kSender);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 12 << 10), kEach);
+  EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 11 << 10), kSender);
+  EXPECT_EQ(copier(reduce, Algorithm::one_shot, 8 << 10, 1), kEach);
   const Host crowded{.crowded = true, .copies_are_dear = true};
-  EXPECT_EQ(copiers(all_gather, Algorithm::one_shot, 31 << 10, Layout::of(2), 0, 1, crowded).at(0), Copier::sender);
+  EXPECT_EQ(copiers(all_gather, Algorithm::one_shot, 31 << 10, Layout::of(2), 0, 1, crowded).at(0), kSender);
 }
 
 }  // namespace

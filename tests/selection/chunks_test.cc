@@ -29,6 +29,17 @@ TEST(Chunks, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
       << "rows of different lengths are copied for each reader";
 }
 
+TEST(Chunks, ABroadcastIsCutUnlessItsTwoRanksShareAHost) {
+  const auto chunks = [](int ranks, int hosts, Algorithm algorithm) {
+    return Chooser(ChoiceTable::built_in(), ranks, hosts)
+        .chunks(Collective::broadcast, algorithm, 1 << 20, Order::canonical);
+  };
+  EXPECT_EQ(chunks(2, 1, Algorithm::chain), 1);
+  EXPECT_EQ(chunks(2, 1, Algorithm::binomial_tree), 1);
+  EXPECT_EQ(chunks(2, 2, Algorithm::chain), 8);
+  EXPECT_EQ(chunks(3, 1, Algorithm::chain), 8) << "a rank passes pieces on";
+}
+
 // So little of their rings is in use.
 TEST(Chunks, AReduceScatterIsCutWhereRanksShareProcessors) {
   const auto chunks = [](int ranks, int hosts, std::size_t bytes, bool crowded, bool unequal = false) {

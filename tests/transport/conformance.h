@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "copiers.h"
 #include "transport/connection.h"
 
 namespace tutti::internal {
@@ -88,7 +89,7 @@ class Conformance : public testing::TestWithParam<ConnectionKind> {
 
   static void send(Channel& channel, std::uint64_t message, const Bytes& data) {
     // The hint changes nothing but time.
-    channel.send(tag_of(message), data.data(), data.size(), message % 2 == 0 ? Copier::peer : Copier::each);
+    channel.send(tag_of(message), data.data(), data.size(), message % 2 == 0 ? kPeer : kEach);
   }
   static void receive(Channel& channel, std::uint64_t message, Bytes& data) {
     receive(channel, message, data, tag_of(message));

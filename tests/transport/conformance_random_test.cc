@@ -2,10 +2,16 @@
 #include <deque>
 #include <random>
 
+#include "copiers.h"
 #include "transport/conformance.h"
 
 namespace tutti::internal {
 namespace {
+
+Copier copier_of(std::uint64_t number) {
+  constexpr Copier kAll[] = {kEach, kPeer, kSender, kBothCopy, {.shared = SharedCopier::split}};
+  return kAll[number % std::size(kAll)];
+}
 
 struct Planned {
   std::uint64_t number;  // names tag and contents
@@ -57,8 +63,7 @@ class Player {
       given_back(channel_.sent());
     } else {
       lent_.push_back(data);
-      channel_.send(tag_of(message.number), lent_.back().data(), message.bytes,
-                    static_cast<Copier>(message.number % 5));
+      channel_.send(tag_of(message.number), lent_.back().data(), message.bytes, copier_of(message.number));
     }
   }
 
@@ -68,9 +73,8 @@ class Player {
     const Planned& message = in_[next_post_];
     posted_.push_back({message, Bytes(message.bytes)});
     std::byte* data = posted_.back().data.data();
-    channel_.receive(
-        next_post_, tag_of(message.number), data, message.bytes,
-        {.fetches_to_write = message.number % 2 == 0, .copier = static_cast<Copier>(message.number / 5 % 5)});
+    channel_.receive(next_post_, tag_of(message.number), data, message.bytes,
+                     {.fetches_to_write = message.number % 2 == 0, .may_split = message.number / 2 % 2 == 0});
     ++next_post_;
   }
 

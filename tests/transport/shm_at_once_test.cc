@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "copiers.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm_reuse.h"
 
@@ -20,7 +21,7 @@ struct ShmAtOnce : testing::Test {
     send(*pair.to_second, first);
     read(*pair.to_first, first);
   }
-  bool goes(const std::byte* data, std::size_t bytes, Copier copier = Copier::each) {
+  bool goes(const std::byte* data, std::size_t bytes, Copier copier = kEach) {
     return pair.to_second->prepare_at_once(data, bytes, copier);
   }
 };
@@ -57,8 +58,8 @@ TEST_F(ShmAtOnce, SymmetricMemoryDoesOnlyIfTheSenderIsToCopy) {
   connect();
   const std::byte* const lent = ShmPair::symmetric(pair.first);
   EXPECT_FALSE(goes(lent, shm::kCopyBelowBytes));
-  EXPECT_FALSE(goes(lent, ShmPair::kBytes, Copier::peer));
-  EXPECT_TRUE(goes(lent, ShmPair::kBytes, Copier::sender));
+  EXPECT_FALSE(goes(lent, ShmPair::kBytes, kPeer));
+  EXPECT_TRUE(goes(lent, ShmPair::kBytes, kSender));
   EXPECT_TRUE(goes(lent, shm::kCopyBelowBytes - 1)) << "so few bytes are copied, whoever should";
   EXPECT_TRUE(goes(lent, 8));
 }
@@ -70,9 +71,9 @@ TEST_F(ShmAtOnce, WhatThePeerIsToReadDoesNot) {
     GTEST_SKIP() << "this system lets no process read the memory of another";
   connect();
   const std::vector<std::byte> own(shm::kMostAtOnceBytes);
-  EXPECT_FALSE(goes(own.data(), own.size(), Copier::peer));
+  EXPECT_FALSE(goes(own.data(), own.size(), kPeer));
   EXPECT_TRUE(goes(own.data(), own.size()));
-  EXPECT_TRUE(goes(own.data(), shm::kReadFromBytes - 1, Copier::peer));
+  EXPECT_TRUE(goes(own.data(), shm::kReadFromBytes - 1, kPeer));
   shm::assume_reading_is_quick(false);
 }
 

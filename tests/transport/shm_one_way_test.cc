@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "copiers.h"
 #include "transport/shm_reuse.h"
 
 namespace tutti::internal {
@@ -84,7 +85,7 @@ TEST_F(ShmOneWay, ARankKnowsWhetherItWillWriteWhereItReads) {
 TEST_F(ShmOneWay, ItGrowsWhereMessagesGoAtOnce) {
   exchange(1, *pair.to_second, *pair.to_first);
   unsigned sent = 0;
-  for (; sent < 3 * shm::kMinRingBytes / kShort && pair.to_second->prepare_at_once(whole.data(), kShort, Copier::each);
+  for (; sent < 3 * shm::kMinRingBytes / kShort && pair.to_second->prepare_at_once(whole.data(), kShort, kEach);
        ++sent) {
     pair.to_second->send_at_once(kShmTag, whole.data(), kShort);
     read(*pair.to_first, Bytes(whole.begin(), whole.begin() + kShort));
@@ -93,7 +94,7 @@ TEST_F(ShmOneWay, ItGrowsWhereMessagesGoAtOnce) {
   const std::byte* const lent = ShmPair::symmetric(pair.first);
   pair.to_second->send(kShmTag, lent, ShmPair::kBytes);  // which needs no ring
   read(*pair.to_first, Bytes(lent, lent + ShmPair::kBytes));
-  EXPECT_TRUE(pair.to_second->prepare_at_once(whole.data(), kShort, Copier::each));
+  EXPECT_TRUE(pair.to_second->prepare_at_once(whole.data(), kShort, kEach));
   EXPECT_GE(ahead(), kGrownBytes / bytes - 1) << "short messages may have left a gap too short for a long one";
 }
 
@@ -122,7 +123,7 @@ TEST_F(ShmOneWay, ItStaysShortWhereThereIsNoMemory) {
   const NoMoreMemory full(shm::kLanesOffset + shm::kMinRingBytes);
   exchange(shm::kRow, *pair.to_second, *pair.to_first);
   EXPECT_EQ(ahead(), shm::kMinRingBytes / bytes);
-  EXPECT_TRUE(pair.to_second->prepare_at_once(whole.data(), kShort, Copier::each)) << "that is tried once";
+  EXPECT_TRUE(pair.to_second->prepare_at_once(whole.data(), kShort, kEach)) << "that is tried once";
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "copiers.h"
 #include "transport/shm/private_memory.h"
 #include "transport/shm/transport.h"
 #include "transport/shm_pair.h"
@@ -42,7 +43,7 @@ TEST(ShmPrivate, APeerReadsPrivateMemoryWhereItLies) {
   std::vector<std::byte> out(3 * shm::kFragmentBytes + 8, std::byte{1}), in(out.size());
   pair.to_first->receive(0, kTag, in.data(), in.size());  // only then does each know what the other can read
   pair.to_first->flush();
-  pair.to_second->send(kTag, out.data(), out.size(), Copier::peer);
+  pair.to_second->send(kTag, out.data(), out.size(), kPeer);
   EXPECT_EQ(pair.to_second->sent(), 0u);
   EXPECT_EQ(pair.to_second->published(), 0u) << "the peer may decline it";
   std::ranges::fill(out, std::byte{2});
@@ -59,7 +60,7 @@ TEST(ShmPrivate, APeerLooksAtPrivateMemoryPieceByPiece) {
   pair.to_first->flush();
   std::span<const std::byte> here;
   EXPECT_FALSE(pair.to_first->view(kTag, out.size(), here));
-  pair.to_second->send(kTag, out.data(), out.size(), Copier::peer);
+  pair.to_second->send(kTag, out.data(), out.size(), kPeer);
   for (std::size_t at = 0; at < out.size();) {
     std::ranges::fill(out, std::byte(at % 100));
     ASSERT_TRUE(pair.to_first->view(kTag, out.size(), here));
@@ -80,7 +81,7 @@ TEST(ShmPrivate, PrivateMemoryThatWasWithdrawnIsNotRead) {
   Pair pair;
   std::vector<std::byte> out(Pair::kBytes), in(Pair::kBytes, std::byte{7});
   pair.to_first->receive(0, kTag, in.data(), in.size());
-  pair.to_second->send(kTag, out.data(), out.size(), Copier::peer);
+  pair.to_second->send(kTag, out.data(), out.size(), kPeer);
   EXPECT_TRUE(pair.to_second->withdraw());
   EXPECT_THROW(pair.to_first->received(), ChannelClosed);
   EXPECT_EQ(in, std::vector<std::byte>(Pair::kBytes, std::byte{7}));
@@ -128,7 +129,7 @@ TEST(ShmPrivate, WhatIsReadAfterItWasWithdrawnDoesNotCount) {
   std::vector<std::byte> in(SlowMemory::kBytes);
   pair.to_first->receive(0, kTag, in.data(), in.size());
   pair.to_first->flush();
-  pair.to_second->send(kTag, out.data, SlowMemory::kBytes, Copier::peer);
+  pair.to_second->send(kTag, out.data, SlowMemory::kBytes, kPeer);
   std::thread reader([&] { EXPECT_THROW(pair.to_first->received(), ChannelClosed); });
   out.await_reader();
   EXPECT_TRUE(pair.to_second->withdraw()) << "there is no turn here that it could wait for";
@@ -181,7 +182,7 @@ TEST(ShmPrivate, AMessageThatCannotBeReadAfterAllIsShownPieceByPiece) {
   std::uint64_t messages = 0;
   const auto receive = [&](std::vector<std::byte>& in) {
     pair.to_first->receive(messages, kTag, in.data(), in.size());
-    pair.to_second->send(kTag, out, in.size(), Copier::peer);
+    pair.to_second->send(kTag, out, in.size(), kPeer);
     pair.to_second->send(kTag, out, 8);  // what comes behind it waits
     std::vector<std::byte> behind(8);
     pair.to_first->receive(messages + 1, kTag, behind.data(), behind.size());
@@ -204,7 +205,7 @@ TEST(ShmPrivate, AMessageThatCannotBeReadAfterAllIsShownPieceByPiece) {
   ASSERT_EQ(::mprotect(out, kLong, PROT_READ | PROT_WRITE), 0);
   std::vector<std::byte> in(kLong);
   receive(in);
-  pair.to_second->send(kTag, out, kLong, Copier::peer);
+  pair.to_second->send(kTag, out, kLong, kPeer);
   std::vector<std::byte> seen;
   std::span<const std::byte> here;
   for (int i = 0; i < 100 && seen.size() < kLong; ++i) {

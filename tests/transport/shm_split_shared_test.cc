@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "brief.h"
+#include "copiers.h"
 #include "transport/shm/split.h"
 #include "transport/shm_pair.h"
 
@@ -64,10 +65,10 @@ struct SharedSplit : testing::Test {
     pair.to_first->flush();
   }
   void receive(Memory in, std::uint64_t message = 1) {
-    pair.to_first->receive(message, kTag, in.data(), in.size(), {.copier = Copier::split});
+    pair.to_first->receive(message, kTag, in.data(), in.size(), {.may_split = true});
     pair.to_first->flush();
   }
-  void send(Memory out) { pair.to_second->send(kTag, out.data(), out.size(), Copier::split); }
+  void send(Memory out) { pair.to_second->send(kTag, out.data(), out.size(), kBothCopy); }
   static void fill(Memory out, std::uint64_t seed) {
     for (std::byte& byte : out) byte = std::byte(seed++ * 37 % 251);
   }
@@ -169,9 +170,9 @@ TEST_F(SharedSplit, NothingIsCopiedOnceARankHasWithdrawn) {
     ShmPair other;
     Room source(other.first, Kind::symmetric), target(*other.second, Kind::symmetric);
     const Memory out = source.fresh(0, kMost, std::byte{}), in = target.fresh(0, kMost, kNothing);
-    other.to_first->receive(0, kTag, in.data(), in.size(), {.copier = Copier::split});
+    other.to_first->receive(0, kTag, in.data(), in.size(), {.may_split = true});
     other.to_first->flush();
-    other.to_second->send(kTag, out.data(), out.size(), Copier::split);
+    other.to_second->send(kTag, out.data(), out.size(), kBothCopy);
     EXPECT_TRUE((sender ? other.to_second : other.to_first)->withdraw());
     EXPECT_THROW(sender ? other.to_first->received() : other.to_second->sent(), ChannelClosed);
     EXPECT_EQ(std::ranges::count(in, kNothing), static_cast<std::ptrdiff_t>(kMost));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "brief.h"
+#include "copiers.h"
 #include "transport/shm/guarded_write.h"
 #include "transport/shm/split.h"
 #include "transport/shm_pair.h"
@@ -68,11 +69,11 @@ class ShmSplit : public testing::Test {
     EXPECT_EQ(pair.to_first->received(), 1u);
     pair.to_first->flush();
   }
-  void receive(Bytes& in, std::uint64_t message = 1, Copier copier = Copier::split) {
-    pair.to_first->receive(message, kTag, in.data(), in.size(), {.copier = copier});
+  void receive(Bytes& in, std::uint64_t message = 1, bool may_split = true) {
+    pair.to_first->receive(message, kTag, in.data(), in.size(), {.may_split = may_split});
     pair.to_first->flush();
   }
-  void send(const Bytes& out) { pair.to_second->send(kTag, out.data(), out.size(), Copier::split); }
+  void send(const Bytes& out) { pair.to_second->send(kTag, out.data(), out.size(), kBothCopy); }
   bool is_sent(std::uint64_t messages = 2) { return pair.to_second->sent() == messages; }
 
   ShmPair pair;
@@ -118,8 +119,7 @@ TEST_F(ShmSplit, AnyMixtureOfBothIsTheMessage) {
     }
     const bool posts_first = random() % 2 == 0;
     const auto post = [&] {
-      for (std::size_t i = 0; i < count; ++i)
-        receive(in[i], messages + i, random() % 4 == 0 ? Copier::each : Copier::split);
+      for (std::size_t i = 0; i < count; ++i) receive(in[i], messages + i, random() % 4 != 0);
     };
     if (posts_first) post();
     for (const Bytes& each : out) send(each);
@@ -225,8 +225,8 @@ TEST(ShmSplitGone, AReceiverDoesNotWaitForASenderThatHasGone) {
     Bytes in(out.size());
     to_sender->flush();
     EXPECT_EQ(to_sender->received(), 0u);
-    to_sender->receive(0, kTag, in.data(), in.size(), {.copier = Copier::split});
-    to_receiver->send(kTag, out.data(), out.size(), Copier::split);
+    to_sender->receive(0, kTag, in.data(), in.size(), {.may_split = true});
+    to_receiver->send(kTag, out.data(), out.size(), kBothCopy);
     to_sender->progress();
     shm::Segment& own = receiver.transport.own();
     auto& lane = *reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, 0)));
@@ -251,7 +251,7 @@ TEST_F(ShmSplit, WhatTheSenderCannotWriteTheReceiverReads) {
       static_cast<std::byte*>(::mmap(nullptr, kLong, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(in, MAP_FAILED);
   const Bytes out = pattern(kLong, 8);
-  pair.to_first->receive(1, kTag, in, kLong, {.copier = Copier::split});
+  pair.to_first->receive(1, kTag, in, kLong, {.may_split = true});
   pair.to_first->flush();
   send(out);
   EXPECT_FALSE(is_sent());
@@ -282,7 +282,7 @@ TEST_F(ShmSplit, WhatTheReceiverCannotReadTheSenderShowsPieceByPiece) {
     for (const bool sender_goes_on : {false, true}) {
       Bytes in(kLong);
       receive(in, messages);
-      pair.to_second->send(kTag, out, kLong, Copier::split);
+      pair.to_second->send(kTag, out, kLong, kBothCopy);
       for (int i = 0; i < parts; ++i) pair.to_second->sent();
       pair.to_first->received();  // the first part
       ASSERT_EQ(::mprotect(out, kLong, PROT_WRITE), 0);
@@ -308,7 +308,7 @@ TEST_F(ShmSplit, ADeclinedMessageIsNotOverBeforeTheSenderWritesNoMore) {
   ASSERT_NE(out, MAP_FAILED);
   Bytes in(kLong);
   receive(in);
-  pair.to_second->send(kTag, out, kLong, Copier::split);
+  pair.to_second->send(kTag, out, kLong, kBothCopy);
   shm::Segment& own = pair.second->transport.own();
   auto& split = reinterpret_cast<shm::Lane*>(own.at(own.find_lane(1, 0)))->splits[0];
   split.taken.fetch_add(1);
@@ -362,7 +362,7 @@ TEST_F(ShmSplit, GoesThroughTheRingWhereTheSenderCannotWrite) {
 TEST_F(ShmSplit, OnlyMemoryThatTheReceiverSaidIsWritten) {
   const Bytes out = pattern(1 << 20, 10);
   Bytes in(out.size(), std::byte{0xff});
-  receive(in, 1, Copier::each);
+  receive(in, 1, false);
   send(out);
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(is_sent());
   EXPECT_EQ(count_of(in, std::byte{0xff}), in.size());

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "copiers.h"
 #include "transport/shm/transport.h"
 #include "transport/shm_pair.h"
 #include "tutti/error.h"
@@ -48,23 +49,23 @@ TEST(Shm, ThreadsOfOneProcessShareAMapping) {
 
 // What a sender copies it has back before the peer looks; what it lends, when the peer has taken it.
 TEST(Shm, ASenderThatCopiesLendsNothing) {
-  for (const Copier copier : {Copier::each, Copier::sender}) {
+  for (const Copier copier : {kEach, kSender}) {
     Pair pair;
     std::byte* const out = Pair::symmetric(pair.first);
     std::vector<std::byte> in(Pair::kBytes);
     for (std::uint64_t call = 1; call <= 3; ++call) {
       std::fill_n(out, in.size(), std::byte(call));
       if (call == 2) {  // where the result could be made for the peer, who copies is said there too
-        EXPECT_EQ(pair.to_second->reserve(kTag, in.size(), out, copier) != nullptr, copier == Copier::sender);
+        EXPECT_EQ(pair.to_second->reserve(kTag, in.size(), out, copier) != nullptr, copier == kSender);
       }
-      if (call == 2 && copier == Copier::sender) {
+      if (call == 2 && copier == kSender) {
         std::memcpy(pair.to_second->reserve(kTag, in.size(), out, copier), out, in.size());
         pair.to_second->commit(kTag);
       } else {
         pair.to_second->send(kTag, out, in.size(), copier);
       }
       pair.to_second->flush();
-      EXPECT_EQ(pair.to_second->sent(), copier == Copier::sender ? call : call - 1);
+      EXPECT_EQ(pair.to_second->sent(), copier == kSender ? call : call - 1);
       pair.to_first->receive(call - 1, kTag, in.data(), in.size());
       EXPECT_EQ(pair.to_first->received(), call);
       EXPECT_EQ(in, std::vector<std::byte>(in.size(), std::byte(call)));

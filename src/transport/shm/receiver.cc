@@ -145,7 +145,7 @@ void Receiver::receive(std::uint64_t message, const Tag& tag, std::byte* data, s
   wanted_.push({message, tag, data, bytes, 0, hints.past_cache, hints.fetches_to_write, place});
   if (is_shared) {
     lines_.posts().want({message + 1, place.offset, bytes}, tag, lanes.out());
-  } else if (posts && hints.copier == Copier::split && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
+  } else if (posts && hints.may_split && lanes.in().writes.load(std::memory_order_relaxed) != 0) {
     lines_.posts().want({message + 1, reinterpret_cast<std::uintptr_t>(data) | kPrivate, bytes}, tag, lanes.out());
   }
 }

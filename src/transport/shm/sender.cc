@@ -27,9 +27,9 @@ bool reads_pieces(Lines& lines) {
 
 // Whether the peer is to read this private memory, and can: as this rank would read the peer's.
 bool is_readable(Lines& lines, ReadableMemory& known, const SplitSender& splits, const std::byte* data,
-                 std::size_t bytes, Copier copier) {
+                 std::size_t bytes, OrdinaryCopier copier) {
   const auto reads = [](const Lane& lane) { return lane.reads.load(std::memory_order_relaxed) != 0; };
-  const bool peer_reads = copier == Copier::peer || (copier == Copier::split && splits.can_split(bytes));
+  const bool peer_reads = copier == OrdinaryCopier::split ? splits.can_split(bytes) : copier == OrdinaryCopier::peer;
   return bytes >= kReadFromBytes && peer_reads && reads(lines.lanes().in()) && reads(lines.lanes().out()) &&
          known.has(data, bytes);
 }
@@ -65,15 +65,15 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 // Whether a message that no line holds is to be copied, and has room.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
-  if (copier != Copier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
-  if (is_readable(lines_, readable_, splits_, data, bytes, copier)) return false;
+  if (copier.shared != SharedCopier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
+  if (is_readable(lines_, readable_, splits_, data, bytes, copier.ordinary)) return false;
   return fragments_.find_room_at_once(bytes);
 }
 
 void Sender::send(const Tag& tag, const std::byte* data, std::size_t bytes, Copier copier) {
   if (bytes <= kInlineBytes && waiting_.empty() && lines_.lanes().connect() && lines_.has_room())
     return push_inside(tag, data, bytes);
-  Message message{tag, data, bytes, 0, std::exchange(copies_next_, false) ? Copier::sender : copier};
+  Message message{tag, data, bytes, 0, std::exchange(copies_next_, false) ? Copier{SharedCopier::sender} : copier};
   if (!waiting_.empty() || !push(message)) waiting_.push(message);
   looked_up_ = {};
 }
@@ -82,8 +82,9 @@ bool Sender::push(Message& message) {
   const auto& [tag, data, bytes, done, copier] = message;
   if (!lines_.lanes().connect()) return false;
   if (done > 0) return push_by_ring(message);
-  const bool splits = copier == Copier::split && bytes <= kMostSplitBytes;
-  if (!lines_.has_room() || (splits && !splits_.has_room())) return false;
+  const bool splits_shared = copier.shared == SharedCopier::split && bytes <= kMostSplitBytes;
+  const bool splits_own = copier.ordinary == OrdinaryCopier::split;
+  if (!lines_.has_room() || ((splits_shared || splits_own) && !splits_.has_room())) return false;
   if (bytes <= kInlineBytes) {
     push_inside(tag, data, bytes);
     return true;
@@ -92,26 +93,25 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind = LineKind::delivered;
-  const auto reads = [&] { return is_readable(lines_, readable_, splits_, data, bytes, copier); };
-  if (copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, data, bytes, place)) {
+  const auto reads = [&] { return is_readable(lines_, readable_, splits_, data, bytes, copier.ordinary); };
+  if (copier.shared != SharedCopier::sender && is_lent(lines_.lanes(), looked_up_, data, bytes, place)) {
     lines_.lanes().own().show(data, bytes, place);
-    kind = splits ? LineKind::split : LineKind::lent;
+    kind = splits_shared ? LineKind::split : LineKind::lent;
     at = place.offset;
-  } else if (auto* const posted = posted_for(lines_, pushed_, tag, bytes); posted != nullptr && !(splits && reads())) {
-    copy_to_peer(posted, data, bytes);
+  } else if (auto* const to = posted_for(lines_, pushed_, tag, bytes); to != nullptr && !(splits_own && reads())) {
+    copy_to_peer(to, data, bytes);
   } else if (reads()) {
-    kind = splits ? LineKind::split : LineKind::readable;
+    kind = splits_own ? LineKind::split : LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(data) | kPrivate;
   } else {
-    message.copier = Copier::sender;
+    message.copier = {SharedCopier::sender};
     return push_by_ring(message);
   }
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
     lent_.push({pushed_, lines_.unread().written, data, bytes, (at & kPrivate) != 0});
     if (kind == LineKind::split) splits_.add(pushed_, tag, data, bytes);
-    line.at = at;
-    line.bytes = bytes;
+    line.at = at, line.bytes = bytes;
   }
   lines_.announce(line, tag, kind, bytes);
   ++pushed_;
@@ -157,7 +157,8 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && copier != Copier::sender && is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
+  if (source != nullptr && copier.shared != SharedCopier::sender &&
+      is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
@@ -167,7 +168,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
     reserved_ = LineKind::delivered;
     return posted;
   }
-  if (source != nullptr && is_readable(lines_, readable_, splits_, source, bytes, copier)) return nullptr;
+  if (source != nullptr && is_readable(lines_, readable_, splits_, source, bytes, copier.ordinary)) return nullptr;
   if (past_cache || bytes > fragments_.most_bytes() || !fragments_.find_room(bytes)) return nullptr;
   if (!fragments_.room_is_read()) {
     // Results that are made in the ring go through the cache. Where that is slower, they are made elsewhere and copied.
