@@ -44,6 +44,8 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 64 << 20), kPeer) << "all ranks have as much to do";
   EXPECT_EQ(copier(gather, Algorithm::one_shot, 256 << 10, 1), kPeer);
   EXPECT_EQ(copier(gather, Algorithm::one_shot, 2 << 20, 1), kEach);
+  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 15 << 10), kSender);
+  EXPECT_EQ(copier(scatter, Algorithm::one_shot, 16 << 10), kPeer);
   EXPECT_EQ(copier(scatter, Algorithm::one_shot, 2 << 20), kPeer) << "the root copies its own row meanwhile";
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 256 << 10, 1), kEach) << "the root has to combine";
   EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 8 << 10), kSender) << "it would only wait for the peer";
