@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "memory/copy.h"
 #include "reduce/float_environment.h"
 
 namespace tutti::internal {
 
 namespace {
-
-constexpr std::size_t kLeastFetchedBytes = 4 << 10;  // of shorter messages that saves nothing
 
 bool is_local(const Plan& plan, const ReduceStep& step) {
   return std::ranges::all_of(plan.sources_of(step), [](const PlanSource& source) { return source.peer == kLocal; });
@@ -144,9 +143,9 @@ inline void AtOnce::combine(const Task& task) {
 void AtOnce::reduce(const Task& task) {
   for (std::size_t i = 0; i < task.sources.size(); ++i) {
     const PlanSource& source = task.sources[i];
-    const auto [data, is_rewritten] =
+    const auto [data, fetches_to_write] =
         source.peer == kLocal ? Shown{spaces_.at(source.from())} : shown_[static_cast<std::size_t>(source.peer)];
-    workspace_->sources[i] = {data, source.joins, source.partial, is_rewritten};
+    workspace_->sources[i] = {data, source.joins, source.partial, fetches_to_write};
   }
   workspace_->targets[0] = {spaces_.at(task.to), task.is_partial};
   const FloatEnvironment environment;

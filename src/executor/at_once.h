@@ -70,7 +70,7 @@ class AtOnce {
   std::vector<Incoming>::iterator next_{};  // the first of in_ that is not here
   struct Shown {
     const std::byte* data = nullptr;
-    bool is_rewritten = false;
+    bool fetches_to_write = false;
   };
   std::vector<Shown> shown_;  // by rank: the message that is here
   Spaces spaces_;

@@ -18,7 +18,7 @@ struct Host {
   // As of BetweenCores. split_*from: no shorter message is copied by both ranks, in memory that both map
   // (SharedCopier::split) or in other memory (OrdinaryCopier::split). reads_*_from: no shorter one is left to the peer
   // (OrdinaryCopier::peer). copies_are_dear: more messages of symmetric memory are lent, fewer copied.
-  // fetches_to_write_up_to: longer calls have no ReceiveHints::fetches_to_write, but see mark_fetches().
+  // fetches_to_write_up_to: longer calls have no ReceiveHints::fetches_to_write (but see mark_fetches()).
   std::size_t split_shared_from = kNever, split_from = kNever;
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   bool copies_are_dear = false;

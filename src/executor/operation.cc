@@ -74,7 +74,7 @@ std::size_t Operation::look(const ReduceStep& step) {
     to.joins = source.joins;
     to.partial = source.partial;
     if (source.peer == kLocal) {
-      to.is_rewritten = false;
+      to.fetches_to_write = false;
       to.data = at(source.from()) + done_ * source.element_bytes;
       continue;
     }
@@ -84,7 +84,7 @@ std::size_t Operation::look(const ReduceStep& step) {
       return kNotHere;
     }
     to.data = bytes.data();
-    to.is_rewritten = step.fetches_to_write && channel(source.peer).will_rewrite();
+    to.fetches_to_write = step.fetches_to_write && channel(source.peer).will_rewrite();
     if (bytes.size() == here * source.element_bytes) continue;
     here = std::min(here, bytes.size() / source.element_bytes);
     if (here == 0) waiting_for_ = source.peer;

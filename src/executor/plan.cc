@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "executor/plan_cache_use.h"
 #include "executor/plan_copier.h"
+#include "executor/plan_cpu_cache.h"
 #include "executor/plan_fusing.h"
 #include "executor/rows.h"
 #include "schedule/leaves.h"
@@ -331,7 +331,8 @@ std::unique_ptr<Plan> make_part(const Call& call, const AlgorithmEntry& entry, i
   mark_copiers(plan->steps, plan->traffic, call, host, layout.ranks() == 2 && !cut.packed);
   if (outgrows(buffer_bytes(*plan, holds, rank, layout, cut), host.cache_bytes))
     mark_past_cache(plan->steps, plan->sources);
-  mark_fetches(plan->steps, call.collective, std::max(plan->input_bytes, plan->output_bytes), host);
+  if (layout.ranks() == 2)
+    mark_fetches(plan->steps, call.collective, std::max(plan->input_bytes, plan->output_bytes), host);
   make_reductions(*plan, static_cast<std::uint32_t>(combined_leaves(layout, call.collective, rank)), custom);
   return plan;
 }

@@ -55,8 +55,8 @@ struct CopiesBelow {
   std::size_t dear = usual;  // where Host::copies_are_dear, with a core each
 };
 // Up to 32 KiB they are copied at once (AtOnce). broadcast: 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and
-// 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Not measured for crowded ranks
-// but those of a broadcast.
+// 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Those that
+// Host::split_shared_from speaks of are split instead. Not measured for crowded ranks but those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 12 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
@@ -64,8 +64,9 @@ constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsC
 // Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the
 // other: 2 KiB 0.21 and 0.08, 8 KiB 0.23 and 0.16, 16 KiB 0.26 and 0.27. Not measured for crowded ranks.
 constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
-// The root of a scatter copies its own row meanwhile. scatter, Zen 4: 32 KiB 0.62 and 1.10, 64 KiB 0.95 and 1.68.
-constexpr CopiesBelow kAlsoCopiesCopies{16 * kKiB, 64 * kKiB, kOnlySendsCopies.dear};
+// The root of a scatter copies its own row meanwhile, so it only copies what is too short for kMoves. Zen 4, lent and
+// copied: 32 KiB 0.62 and 1.10, 64 KiB 0.95 and 1.68.
+constexpr CopiesBelow kAlsoCopiesCopies{kMoves.usual.least, kMoves.crowded.least, kOnlySendsCopies.dear};
 // By one_shot all ranks read at the same time what the root lends. 4 crowded ranks: 128 KiB 6.4 and 7.7, 1 MiB 46 and
 // 112.
 constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};

@@ -39,10 +39,11 @@ struct BetweenCores {
   // but in some processes 28. reduce_scatter 32 KiB 3.3 and 6.2, 256 KiB 18.9 and 26.9.
   std::size_t reads_moved_from = 0, reads_sent_from = 0, reads_combined_from = 0;
   // From how many bytes of a message on both ranks copy it, where one of two ranks only sends and the other only
-  // receives. First, of memory that both map (SharedCopier::split). Broadcast, by the reader alone and by both, EPYC
-  // (Zen 4): 16 KiB 0.50 and 0.60 us, 32 KiB 0.97 and 0.82, 64 KiB 1.46 and 1.03, 1 MiB 23 and 13, 16 MiB 640 and
-  // 410; between cores that share no cache 32 KiB 2.17 and 2.06, 1 MiB 23.7 and 14.3, 16 MiB 640 and 300. Older
-  // Xeon: 64 KiB 2.7 and 2.4, 128 KiB 4.1 and 3.7, 512 KiB 27 and 12.
+  // receives. First, of memory that both map (SharedCopier::split). Broadcast, by one rank and by both, EPYC (Zen 4):
+  // 16 KiB 0.50 and 0.60 us, 32 KiB 0.92 and 0.87 (3.7 and 1.03 where the buffers are rewritten before each call), 64
+  // KiB 1.43 and 0.97, 1 MiB 23 and 12.5, 16 MiB 634 and 410; between cores that share no cache 32 KiB 2.2 and 1.95, 64
+  // KiB 1.85 and 1.75, 1 MiB 24 and 14, 16 MiB 637 and 301. Older Xeon: 64 KiB 2.7 and 2.4, 128 KiB 4.1 and 3.7, 512
+  // KiB 27 and 12. Not measured on other processors. Figures: bench/results/2026-11-28-split-copies-zen4.md.
   std::size_t split_shared_from = 32 << 10;
   // Then, of other memory (OrdinaryCopier::split). Older Xeon, broadcast, medians by rings and by both: 128 KiB 8.4 and
   // 8.5 us, 256 KiB 17 and 17, 1 MiB 100 and 52, 16 MiB 2530 and 2390; in the machine's quicker state 64 KiB 4.3 and

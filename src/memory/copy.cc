@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Widest = hn::ScalableTag<std::uint8_t>;
 using Narrower = hn::CappedTag<std::uint8_t, 32>;
 
-enum class Way { usual, past_cache, rewritten };
+enum class Way { usual, past_cache, fetching };
 
 // Whole rounds of four vectors, to a target that is aligned to vectors; returns the bytes copied.
 template <Way kWay, class D>
@@ -30,7 +30,7 @@ std::size_t copy_rounds(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_R
   const auto* const source = reinterpret_cast<const std::byte*>(from);
   std::size_t i = 0;
   for (; bytes - i >= 4 * lanes; i += 4 * lanes) {
-    if constexpr (kWay == Way::rewritten) fetch_ahead_to_write<4 * hn::MaxLanes(d)>(source, i, bytes);
+    if constexpr (kWay == Way::fetching) fetch_ahead_to_write<4 * hn::MaxLanes(d)>(source, i, bytes);
     const auto a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + i + lanes);
     const auto c = hn::LoadU(d, from + i + 2 * lanes), e = hn::LoadU(d, from + i + 3 * lanes);
     if constexpr (kWay == Way::past_cache) {
@@ -58,9 +58,9 @@ std::size_t copy_here(std::uint8_t* to, const std::uint8_t* from, std::size_t by
   return copy_rounds<Way::usual, Widest>(to, from, bytes);
 }
 
-std::size_t copy_rewritten_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+std::size_t copy_fetching_here(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return 0;
-  return copy_rounds<Way::rewritten, Narrower>(to, from, bytes);
+  return copy_rounds<Way::fetching, Narrower>(to, from, bytes);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -78,12 +78,13 @@ namespace tutti::internal {
 namespace {
 
 HWY_EXPORT(copy_here);
-HWY_EXPORT(copy_rewritten_here);
+HWY_EXPORT(copy_fetching_here);
 
 constexpr std::size_t kMemcpyBytes = 2 << 10;  // up to here the C library has a loop of its own, whatever the vectors
 constexpr std::size_t kLineBytes = 64;
 
-// `rounds` copies from where the target begins a line on, as far as it does.
+// rounds(to, from, bytes) gets a target that begins a line, and returns how much it has copied. The rest is copied
+// here.
 template <class Rounds>
 void copy_around(std::byte* to, const std::byte* from, std::size_t bytes, const Rounds& rounds) {
   std::size_t done = std::min(bytes, -reinterpret_cast<std::uintptr_t>(to) % kLineBytes);
@@ -105,10 +106,10 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool pa
   }
 }
 
-void copy_rewritten(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes <= kMemcpyBytes) return copy_bytes(to, from, bytes);
+void copy_fetching(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes < kLeastFetchedBytes) return copy_bytes(to, from, bytes);
   copy_around(to, from, bytes, [](auto* to_line, auto* of_line, std::size_t left) {
-    return HWY_DYNAMIC_DISPATCH(copy_rewritten_here)(to_line, of_line, left);
+    return HWY_DYNAMIC_DISPATCH(copy_fetching_here)(to_line, of_line, left);
   });
 }
 

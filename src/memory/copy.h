@@ -6,6 +6,8 @@
 
 namespace tutti::internal {
 
+inline constexpr std::size_t kLeastFetchedBytes = 4 << 10;  // for less, such fetches save nothing
+
 // to[0, bytes) = from[0, bytes), which do not overlap. As memcpy; but not by `rep movsb` where the processor has AVX2,
 // AVX-512 or NEON. The C library uses that instruction from 2 KiB on, and some processors (AMD, from Zen 3 on) are up
 // to 20 times slower at it where the target does not start on a cache line, as memory from malloc does not
@@ -13,9 +15,9 @@ namespace tutti::internal {
 // past_cache: non-temporal stores, for what this core will not read again; a hint, and none on x86-64 without AVX2.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache = false);
 
-// The same by a core that writes to from[0, bytes) next, and is the only one that does: the lines are fetched for that.
-// BetweenCores::fetches_to_write_up_to says where it pays.
-void copy_rewritten(std::byte* to, const std::byte* from, std::size_t bytes);
+// The same by a core that writes to from[0, bytes) next, and is the only one that does: the lines are fetched for that,
+// if there are kLeastFetchedBytes. BetweenCores::fetches_to_write_up_to says where it pays.
+void copy_fetching(std::byte* to, const std::byte* from, std::size_t bytes);
 
 // The same of a few bytes, which may be none. Of eight bytes without a call.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {

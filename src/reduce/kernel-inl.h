@@ -276,7 +276,7 @@ HWY_NOINLINE std::size_t run_one_group(const Task& shared, Stores stores, std::s
   int rewrites = 0;
   for (int s = 0; s < kSize; ++s) {
     from[s] = task.sources[s].data;
-    if (task.sources[s].is_rewritten) rewritten[rewrites++] = from[s];
+    if (task.sources[s].fetches_to_write) rewritten[rewrites++] = from[s];
   }
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
     for (int s = 0; s < rewrites; ++s) fetch_ahead<Port, kPartial>(rewritten[s], i, task.count);

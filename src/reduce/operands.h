@@ -12,13 +12,13 @@ struct CustomOperator;
 
 // Elements of the element type, or (partial) of the accumulation type: float32 for 16-bit and 8-bit floats, else the
 // same. `joins` gives the tree in postfix: push the source, then `joins` times replace the two topmost by a op b (a
-// below). is_rewritten: this core writes to that memory next, and is the only one that does, so its lines are fetched
-// for that; only a hint.
+// below). fetches_to_write: this core writes to that memory next, and is the only one that does, so its lines are
+// fetched for that, if all sources form one group; only a hint.
 struct ReduceSource {
   const std::byte* data = nullptr;
   std::uint8_t joins = 0;
   bool partial = false;
-  bool is_rewritten = false;
+  bool fetches_to_write = false;
 };
 struct ReduceTarget {
   std::byte* data = nullptr;

@@ -8,10 +8,10 @@ namespace tutti::internal {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
-// A piece that stays in a core's L2 with its destination. Not of a broadcast by 2 ranks of one host: nobody passes a
-// piece on, and both ranks copy half of the whole, if both map it. Zen 4, us, in such pieces and in one: 1 MiB 32 and
-// 31, 4 MiB 140 and 130, 16 MiB 800 and 710; symmetric 1 MiB 14.8 and 13, 4 MiB 63 and 50; between cores that share no
-// cache 25.5 and 14.3, 110 and 51.
+// A piece that stays in a core's L2 with its destination. Not of a broadcast by 2 ranks of one host with a core each:
+// nobody passes a piece on, and both ranks copy half of the whole, if both map it. Zen 4, us, in such pieces and in
+// one: 4 MiB 140 and 130, 16 MiB 800 and 710; symmetric 1 MiB 14.8 and 12.5, 4 MiB 63 and 48; between cores that share
+// no cache 25.8 and 14.2, 110 and 51. Not measured on other processors, nor where devices have a part in it.
 constexpr std::size_t kChunkBytes = 128 * kKiB;
 // The pieces of what combines stay in the caches all ranks' inputs and outputs together, and in the kernel's on their
 // way: over TCP 16 MiB took 10.8 ms in one piece, 6.7 in pieces of 1 MiB, 7.7 of 512 KiB, 8.5 of 256 KiB.
@@ -243,7 +243,8 @@ int pieces_ahead(Collective collective, const WholeMessage& message, int chunks)
 
 std::size_t default_chunk_bytes(Collective collective, Algorithm algorithm, const WholeMessage& message) {
   if (algorithm == Algorithm::two_shot || algorithm == Algorithm::hierarchical) return kCombinedChunkBytes;
-  if (collective == Collective::broadcast && message.ranks == 2 && message.hosts == 1) return message.bytes;
+  if (collective == Collective::broadcast && message.ranks == 2 && message.hosts == 1 && !message.crowded)
+    return message.bytes;
   if (collective == Collective::broadcast && algorithm == Algorithm::one_shot) return kSharedChunkBytes;
   if (collective == Collective::reduce_scatter && algorithm == Algorithm::one_shot) {
     if (message.hosts > 1 || message.ranks <= 2 || message.unequal_rows || !message.crowded) return message.bytes;

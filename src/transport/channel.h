@@ -41,7 +41,8 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 
 // Who should copy a message that lies in memory which both ranks map (symmetric or adopted). peer: the peer copies it,
 // or uses it where it lies. sender: this rank copies, so that it need not wait for the peer. split: both copy parts,
-// straight to the receiver's memory; if that is not such memory, the peer copies all.
+// straight to the receiver's memory; if that is other memory, the peer copies all, unless it has given
+// ReceiveHints::may_split.
 enum class SharedCopier : std::uint8_t { peer, sender, split };
 // Likewise one in other memory. each: this rank copies into a buffer, and the peer copies out of it, unless it can use
 // the message there. peer: the peer copies alone, straight from this rank's memory. split: both copy parts, straight to

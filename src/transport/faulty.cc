@@ -54,7 +54,7 @@ class FaultyChannel final : public Channel {
     here = all.size() > 1 && chance(faults_.short_view_percent) ? all.first(1 + random_() % all.size()) : all;
     return true;
   }
-  bool will_rewrite() const override { return inner_ && inner_->will_rewrite(); }
+  bool will_rewrite() const override { return inner_ && inner_->will_rewrite(); }  // const, so it opens nothing
   void release(std::size_t bytes) override {
     open().release(bytes);
     *view_left_ -= bytes;

@@ -18,7 +18,7 @@ namespace {
 // so; until then something else may be there, which cannot be taken at once.
 struct Counting final : IdleChannel {
   bool has_room = true, has_come = false;
-  int sent_so = 0, shown_so = 0, taken_so = 0, fetched_so = 0;
+  int sent_so = 0, shown_so = 0, taken_so = 0;
   std::vector<float> message;  // empty: it has not come
 
   std::optional<std::size_t> most_at_once() const override { return 1 << 20; }
@@ -32,10 +32,8 @@ struct Counting final : IdleChannel {
     ++shown_so;
     return reinterpret_cast<const std::byte*>(message.data());
   }
-  bool will_rewrite() const override { return true; }
-  void take_at_once(std::byte* to, bool fetches_to_write) override {
+  void take_at_once(std::byte* to, bool) override {
     ++taken_so;
-    if (fetches_to_write) ++fetched_so;
     if (to != nullptr)
       std::copy_n(reinterpret_cast<const std::byte*>(message.data()), message.size() * sizeof(float), to);
   }
@@ -116,38 +114,6 @@ TEST_P(AtOnceSends, EachMessageIsShownOnceAndTakenOnce) {
       } else {
         for (std::size_t row = 0; row < links.size(); ++row)
           ASSERT_EQ(output[row * kCount + i], row == 0 ? 1 : static_cast<float>(row));
-      }
-    }
-  }
-}
-
-// Rank 0 of 2 ranks, whose peer has sent.
-TEST(AtOnceFetches, WhatThePlanSaysButOfShortMessages) {
-  for (const Collective collective : {Collective::all_gather, Collective::all_reduce}) {
-    for (const std::size_t count : {1023, 1024}) {
-      for (const std::size_t most : {0, 1 << 20}) {
-        const Call call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = count};
-        const auto plan = make_plan(call, *find_algorithm(collective, Algorithm::one_shot), 0, Layout::of(2), 1,
-                                    {.fetches_to_write_up_to = most});
-        std::array<PeerLink, 2> links;
-        auto channel = std::make_unique<Counting>();
-        Counting& peer = *channel;
-        links[1].channel = std::move(channel);
-        peer.message.assign(count, 1);
-        Workspace workspace;
-        workspace.fit(*plan, [](std::size_t bytes) { return std::make_shared<SymmetricMemory>(nullptr, bytes); });
-        const std::vector<float> input(count, 1);
-        std::vector<float> output(2 * count);
-        AtOnce at_once(*plan, links, workspace);
-        ASSERT_TRUE(at_once.send(plan->tag, reinterpret_cast<const std::byte*>(input.data()),
-                                 reinterpret_cast<std::byte*>(output.data())));
-        ASSERT_EQ(at_once.look(plan->tag), AtOnce::Arrival::whole);
-        at_once.finish();
-        const bool fetches = count == 1024 && most > 0;
-        EXPECT_EQ(peer.fetched_so, fetches ? 1 : 0) << to_string(collective) << " of " << count;
-        if (collective == Collective::all_gather) continue;
-        EXPECT_FALSE(workspace.sources[0].is_rewritten) << "its own input";
-        EXPECT_EQ(workspace.sources[1].is_rewritten, fetches) << count;
       }
     }
   }

@@ -101,6 +101,10 @@ TEST(MakePlan, FetchesToWriteWhereItPays) {
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, crowded));
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, Host())) << "other processors";
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 4 * kMost, Host()));
+  const Call call{.collective = Collective::all_reduce, .dtype = DType::float32, .op = Op::sum, .count = 1000};
+  for (const auto& step : steps_of<ReduceStep>(
+           *make_plan(call, *find_algorithm(Collective::all_reduce, Algorithm::two_shot), 0, Layout::of(3), 1, host)))
+    EXPECT_FALSE(step.fetches_to_write) << "measured with two ranks";
   // Of the longer buffer: what each of the two ranks brings, or gets, is half of it.
   EXPECT_TRUE(fetches(Collective::all_gather, Algorithm::one_shot, kMost / 2, host));
   EXPECT_FALSE(fetches(Collective::all_gather, Algorithm::one_shot, kMost / 2 + 4, host));

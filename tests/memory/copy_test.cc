@@ -21,12 +21,12 @@ void copies_what_it_should_and_nothing_else() {
        {0, 1, 63, 64, 65, 255, 2047, 2048, 2049, 2112, 4097, 4353, 8192, 9001, 65'536, 65'793}) {
     const std::size_t step = bytes < 10'000 ? 1 : 13;
     for (std::size_t at = 0; at < 64; at += step) {
-      for (const char* const way : {"usual", "past the cache", "rewritten"}) {
+      for (const char* const way : {"usual", "past the cache", "fetching"}) {
         std::fill(to.begin(), to.end(), std::byte{0xee});
         std::byte* const target = to.data() + kMargin + at;
         const std::byte* const source = from.data() + (at * 7) % 64;
-        if (way == std::string("rewritten"))
-          copy_rewritten(target, source, bytes);
+        if (way == std::string("fetching"))
+          copy_fetching(target, source, bytes);
         else
           copy_bytes(target, source, bytes, way != std::string("usual"));
         ASSERT_EQ(std::memcmp(target, source, bytes), 0) << bytes << " bytes at " << at << ", " << way;

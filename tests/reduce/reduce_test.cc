@@ -46,8 +46,8 @@ void expect_same_bits(const ReduceSpec& spec, const Shape& shape, Kind kind, std
     std::copy(bytes.begin(), bytes.end(), inputs.back().data());
   }
   for (std::size_t s = 0; s < shape.joins.size(); ++s) {
-    const bool is_rewritten = (s + shape.count) % 2 != 0;  // which changes nothing
-    sources.push_back({inputs[s].data(), shape.joins[s], shape.source_partial[s], is_rewritten});
+    const bool fetches_to_write = (s + shape.count) % 2 != 0;  // which changes nothing
+    sources.push_back({inputs[s].data(), shape.joins[s], shape.source_partial[s], fetches_to_write});
   }
   std::vector<ReduceTarget> targets, expected_targets;
   for (const bool partial : shape.target_partial) {

@@ -30,12 +30,15 @@ TEST(Chunks, AllGatherCutsSlicesForTheRingsButNotThoseThatAreCopiedOnce) {
 }
 
 TEST(Chunks, ABroadcastIsCutUnlessItsTwoRanksShareAHost) {
-  const auto chunks = [](int ranks, int hosts, Algorithm algorithm) {
-    return Chooser(ChoiceTable::built_in(), ranks, hosts)
-        .chunks(Collective::broadcast, algorithm, 1 << 20, Order::canonical);
+  const auto chunks = [](int ranks, int hosts, Algorithm algorithm, bool crowded = false, std::size_t bytes = 1 << 20) {
+    return Chooser(ChoiceTable::built_in(), ranks, hosts, crowded)
+        .chunks(Collective::broadcast, algorithm, bytes, Order::canonical);
   };
   EXPECT_EQ(chunks(2, 1, Algorithm::chain), 1);
   EXPECT_EQ(chunks(2, 1, Algorithm::binomial_tree), 1);
+  EXPECT_EQ(chunks(2, 1, Algorithm::one_shot), 1);
+  EXPECT_EQ(chunks(2, 1, Algorithm::chain, false, 0), 1);
+  EXPECT_EQ(chunks(2, 1, Algorithm::chain, true), 8) << "on one core";
   EXPECT_EQ(chunks(2, 2, Algorithm::chain), 8);
   EXPECT_EQ(chunks(3, 1, Algorithm::chain), 8) << "a rank passes pieces on";
 }

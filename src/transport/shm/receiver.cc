@@ -51,14 +51,14 @@ const std::byte* whole_fragment(Lines& lines, const Line& line, LineKind kind, s
   return is_in_ring(kind) && line.bytes == bytes ? fragment_at(lines, kind, line.at, bytes) : nullptr;
 }
 
-// String copies are quicker here too if both ranks send, unless its lines are fetched for what this rank writes there
-// next. If only the peer sends, vectors are.
+// If both ranks send, string copies are quicker, or copies that fetch the lines for what this rank writes there next.
+// If only the peer sends, vectors are.
 void copy_out(Lines& lines, std::byte* to, std::span<const std::byte> fragment, bool past_cache,
               bool fetches_to_write) {
   if (past_cache || !lines.acks().kept().may_keep()) {
     copy_bytes(to, fragment.data(), fragment.size(), past_cache);
   } else if (fetches_to_write) {
-    copy_rewritten(to, fragment.data(), fragment.size());
+    copy_fetching(to, fragment.data(), fragment.size());
   } else {
     copy_to_peer(to, fragment.data(), fragment.size());
   }
@@ -172,7 +172,7 @@ bool Receiver::fill_some() {
       private_.pass();
     } else {
       fragment = payload(*line, kind, want.bytes - want.done);
-      copy_out(lines_, want.data + want.done, fragment, want.past_cache, want.fetches_to_write);
+      copy_out(lines_, want.data + want.done, fragment, want.past_cache, want.fetches_to_write && is_in_ring(kind));
       want.done += fragment.size();
     }
     if (kind == LineKind::split) split_.pass();

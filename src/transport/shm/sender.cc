@@ -82,9 +82,7 @@ bool Sender::push(Message& message) {
   const auto& [tag, data, bytes, done, copier] = message;
   if (!lines_.lanes().connect()) return false;
   if (done > 0) return push_by_ring(message);
-  const bool splits_shared = copier.shared == SharedCopier::split && bytes <= kMostSplitBytes;
-  const bool splits_own = copier.ordinary == OrdinaryCopier::split;
-  if (!lines_.has_room() || ((splits_shared || splits_own) && !splits_.has_room())) return false;
+  if (!lines_.has_room()) return false;
   if (bytes <= kInlineBytes) {
     push_inside(tag, data, bytes);
     return true;
@@ -93,22 +91,24 @@ bool Sender::push(Message& message) {
   Place place;
   std::uint64_t at = 0;
   LineKind kind = LineKind::delivered;
+  const bool splits = copier.ordinary == OrdinaryCopier::split;
   const auto reads = [&] { return is_readable(lines_, readable_, splits_, data, bytes, copier.ordinary); };
   if (copier.shared != SharedCopier::sender && is_lent(lines_.lanes(), looked_up_, data, bytes, place)) {
-    lines_.lanes().own().show(data, bytes, place);
-    kind = splits_shared ? LineKind::split : LineKind::lent;
+    kind = copier.shared == SharedCopier::split && bytes <= kMostSplitBytes ? LineKind::split : LineKind::lent;
     at = place.offset;
-  } else if (auto* const to = posted_for(lines_, pushed_, tag, bytes); to != nullptr && !(splits_own && reads())) {
+  } else if (auto* const to = posted_for(lines_, pushed_, tag, bytes); to != nullptr && !(splits && reads())) {
     copy_to_peer(to, data, bytes);
   } else if (reads()) {
-    kind = splits_own ? LineKind::split : LineKind::readable;
+    kind = splits ? LineKind::split : LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(data) | kPrivate;
   } else {
     message.copier = {SharedCopier::sender};
     return push_by_ring(message);
   }
+  if (kind == LineKind::split && !splits_.has_room()) return false;
   Line& line = lines_.next();
   if (kind != LineKind::delivered) {
+    if ((at & kPrivate) == 0) lines_.lanes().own().show(data, bytes, place);
     lent_.push({pushed_, lines_.unread().written, data, bytes, (at & kPrivate) != 0});
     if (kind == LineKind::split) splits_.add(pushed_, tag, data, bytes);
     line.at = at, line.bytes = bytes;

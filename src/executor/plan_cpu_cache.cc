@@ -1,4 +1,4 @@
-#include "executor/plan_cache_use.h"
+#include "executor/plan_cpu_cache.h"
 
 #include <map>
 #include <variant>
@@ -6,8 +6,9 @@
 namespace tutti::internal {
 namespace {
 
-// What ranks read and write again outgrows the cache of a core somewhere, and there fetches cost more than they save.
-// An all_reduce of beyond that goes in more than two pieces, and gains most: bench/results/2026-11-28-fetched-lines.md.
+// Longer calls outgrow a core's second-level cache, and there fetches cost more than they save. An all_reduce by two
+// ranks is cut into pieces of 256 KiB, and of more than two of these they save most again. Measured with two ranks of
+// an older Xeon (bench/results/2026-11-28-fetched-lines.md).
 bool fetches_pay(Collective collective, std::size_t bytes, const Host& host) {
   const std::size_t most = host.fetches_to_write_up_to;
   if (host.crowded) return false;
