@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/copy.h"
 #include "reduce/float_environment.h"
 
 namespace tutti::internal {
@@ -28,8 +27,7 @@ AtOnce::AtOnce(const Plan& plan, std::span<PeerLink> links, Workspace& workspace
   workspace_ = &workspace;
   shown_.resize(links.size());
   const auto await = [&](std::int32_t peer, std::size_t bytes, bool fetches_to_write) {
-    in_.push_back(
-        {&links[static_cast<std::size_t>(peer)], peer, bytes, fetches_to_write && bytes >= kLeastFetchedBytes});
+    in_.push_back({&links[static_cast<std::size_t>(peer)], peer, bytes, fetches_to_write});
   };
   const std::size_t first = behind_last_send(plan);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {

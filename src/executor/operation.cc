@@ -14,6 +14,14 @@ constexpr std::size_t kHalvesFrom = 16 << 10;
 
 }  // namespace
 
+// Before giving up the core: what is under way with any peer may need this rank's hand.
+inline void Operation::help() {
+  for (const int peer : plan_->peers) {
+    if (channel(peer).progress()) ++moves_;
+    channel(peer).flush();
+  }
+}
+
 bool Operation::advance() {
   if (awaits_readers_ && !workspace_->scratch.copies().is_read(links_, waiting_for_)) {
     help();
@@ -71,10 +79,8 @@ std::size_t Operation::look(const ReduceStep& step) {
   for (std::size_t i = 0; i < step.source_count; ++i) {
     const PlanSource& source = sources[i];
     ReduceSource& to = workspace_->sources[i];
-    to.joins = source.joins;
-    to.partial = source.partial;
+    to = {.joins = source.joins, .partial = source.partial};
     if (source.peer == kLocal) {
-      to.fetches_to_write = false;
       to.data = at(source.from()) + done_ * source.element_bytes;
       continue;
     }
@@ -84,7 +90,7 @@ std::size_t Operation::look(const ReduceStep& step) {
       return kNotHere;
     }
     to.data = bytes.data();
-    to.fetches_to_write = step.fetches_to_write && channel(source.peer).will_rewrite();
+    if (step.fetches_to_write) to.fetches_to_write = channel(source.peer).will_rewrite();
     if (bytes.size() == here * source.element_bytes) continue;
     here = std::min(here, bytes.size() / source.element_bytes);
     if (here == 0) waiting_for_ = source.peer;
@@ -162,14 +168,6 @@ bool Operation::is_returned() {
   }
   if (plan_->leaves_copies) workspace_->scratch.copies().leave(links_);
   return true;
-}
-
-// Before giving up the core: what is under way with any peer may need this rank's hand.
-void Operation::help() {
-  for (const int peer : plan_->peers) {
-    if (channel(peer).progress()) ++moves_;
-    channel(peer).flush();
-  }
 }
 
 }  // namespace tutti::internal

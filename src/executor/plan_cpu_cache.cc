@@ -3,6 +3,8 @@
 #include <map>
 #include <variant>
 
+#include "memory/copy.h"
+
 namespace tutti::internal {
 namespace {
 
@@ -40,8 +42,10 @@ void mark_past_cache(std::span<PlanStep> steps, std::span<const PlanSource> sour
 void mark_fetches(std::span<PlanStep> steps, Collective collective, std::size_t bytes, const Host& host) {
   if (!fetches_pay(collective, bytes, host)) return;
   for (PlanStep& step : steps) {
-    if (auto* const receive = std::get_if<ReceiveStep>(&step)) receive->hints.fetches_to_write = true;
-    if (auto* const reduce = std::get_if<ReduceStep>(&step)) reduce->fetches_to_write = true;
+    if (auto* const receive = std::get_if<ReceiveStep>(&step))
+      receive->hints.fetches_to_write = receive->bytes >= kLeastFetchedBytes;
+    if (auto* const reduce = std::get_if<ReduceStep>(&step))
+      reduce->fetches_to_write = reduce->count * reduce->element_bytes >= kLeastFetchedBytes;
   }
 }
 

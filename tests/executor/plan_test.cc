@@ -98,6 +98,8 @@ TEST(MakePlan, FetchesToWriteWhereItPays) {
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost + 4, host));
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 2 * kMost, host));
   EXPECT_TRUE(fetches(Collective::all_reduce, Algorithm::two_shot, 2 * kMost + 4, host));
+  EXPECT_TRUE(fetches(Collective::all_reduce, Algorithm::one_shot, 4096, host));
+  EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::one_shot, 4092, host)) << "too short";
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, crowded));
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, Host())) << "other processors";
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 4 * kMost, Host()));
