@@ -1,6 +1,7 @@
 // That the fake device is as strict as it says: each of these is a mistake that a test on it must show.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -92,15 +93,25 @@ TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
   cuda::Semaphore gate(0);
   std::optional<DeviceMemory> memory(std::in_place, 0, 64);
   gate.hold(held.get(), 1);
-  std::thread frees([&] { memory.reset(); });
-  wait_a_little();
-  std::atomic<bool> asked{false};
+  std::atomic<long> asked{0};
+  std::atomic<bool> is_over{false};
   std::thread asks([&] {
-    is_idle(held.get());
-    asked = true;
+    for (; !is_over; ++asked) {
+      is_idle(held.get());
+      std::this_thread::yield();
+    }
   });
-  wait_a_little();
-  EXPECT_FALSE(asked);
+  std::thread frees([&] { memory.reset(); });
+  // It asks again and again, until the other thread has come in. A thread may get its processor late.
+  bool stands_still = false;
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+       !stands_still && std::chrono::steady_clock::now() < until;) {
+    const long before = asked;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stands_still = before > 0 && asked == before;
+  }
+  EXPECT_TRUE(stands_still);
+  is_over = true;
   gate.signal(1);
   frees.join();
   asks.join();
