@@ -64,9 +64,9 @@ constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsC
 // Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the
 // other: 2 KiB 0.21 and 0.08, 8 KiB 0.23 and 0.16, 16 KiB 0.26 and 0.27. Not measured for crowded ranks.
 constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
-// The root of a scatter copies its own row meanwhile, so it only copies what is too short for kMoves. Zen 4, lent and
+// The root of a scatter also copies its own row. So it lends what kMoves would leave to the peer. Zen 4, lent and
 // copied: 32 KiB 0.62 and 1.10, 64 KiB 0.95 and 1.68.
-constexpr CopiesBelow kAlsoCopiesCopies{kMoves.usual.least, kMoves.crowded.least, kOnlySendsCopies.dear};
+constexpr CopiesBelow kScattersCopies{kMoves.usual.least, kMoves.crowded.least, kOnlySendsCopies.dear};
 // By one_shot all ranks read at the same time what the root lends. 4 crowded ranks: 128 KiB 6.4 and 7.7, 1 MiB 46 and
 // 112.
 constexpr CopiesBelow kBroadcastToAllCopies{kOnlySendsCopies.usual, 64 * kKiB};
@@ -120,7 +120,7 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffi
   if (collective == Collective::broadcast && call.algorithm == Algorithm::one_shot) return kBroadcastToAllCopies;
   if (collective == Collective::broadcast) return nothing_arrives(traffic) ? kBroadcastCopies : kPassesOnCopies;
   if (nothing_arrives(traffic) && traits_of(collective).combines()) return kIsCombinedCopies;
-  if (nothing_arrives(traffic)) return only_sends(steps, traffic) ? kOnlySendsCopies : kAlsoCopiesCopies;
+  if (nothing_arrives(traffic)) return only_sends(steps, traffic) ? kOnlySendsCopies : kScattersCopies;
   if (collective == Collective::all_reduce)
     return exchanges_whole(steps) ? kExchangesWholeCopies : kExchangesSlicesCopies;
   return kMovesCopies;

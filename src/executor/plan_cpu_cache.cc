@@ -8,9 +8,9 @@
 namespace tutti::internal {
 namespace {
 
-// Longer calls outgrow a core's second-level cache, and there fetches cost more than they save. An all_reduce by two
-// ranks is cut into pieces of 256 KiB, and of more than two of these they save most again. Measured with two ranks of
-// an older Xeon (bench/results/2026-11-28-fetched-lines.md).
+// Longer calls outgrow a core's second-level cache. There, fetches cost more than they save. But an all_reduce by two
+// ranks is cut into pieces of 256 KiB, and where it has more than two, fetches save most. Measured with two ranks of an
+// older Xeon (bench/results/2026-11-28-fetched-lines.md).
 bool fetches_pay(Collective collective, std::size_t bytes, const Host& host) {
   const std::size_t most = host.fetches_to_write_up_to;
   if (host.crowded) return false;

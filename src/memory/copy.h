@@ -6,7 +6,8 @@
 
 namespace tutti::internal {
 
-inline constexpr std::size_t kLeastFetchedBytes = 4 << 10;  // for less, such fetches save nothing
+// Shorter messages gain nothing if their lines are fetched for writing (copy_fetching()).
+inline constexpr std::size_t kLeastFetchedBytes = 4 << 10;
 
 // to[0, bytes) = from[0, bytes), which do not overlap. As memcpy; but not by `rep movsb` where the processor has AVX2,
 // AVX-512 or NEON. The C library uses that instruction from 2 KiB on, and some processors (AMD, from Zen 3 on) are up

@@ -16,15 +16,15 @@ inline void fetch_to_write(const std::byte* at) {
 #endif
 }
 
-// How far before their use lines are fetched so, in bytes. (Older Xeon, plain loops that exchange 64 KiB: 9.5 us
-// without such fetches, 7.3 with; and 8.0 if 4 KiB are fetched at a time.)
+// How many bytes ahead of the loop a line is fetched for writing. (Older Xeon, plain loops that exchange 64 KiB: 9.5 us
+// without such fetches, 7.3 with them, 8.0 if 4 KiB are fetched at a time.)
 inline constexpr std::size_t kFetchAhead = 1 << 10;
 inline constexpr std::size_t kFetchedLine = 64;
 
-// In a loop over from[0, bytes), for the round over [at, at + kRound): fetches what a later one comes to, if that is
-// all of `bytes`. Nothing, if a round is shorter than a line. Few instructions, since they keep the processor from
-// looking further ahead itself: with a comparison for each line, an all_reduce of 256 KiB by 2 ranks takes 1.09 times
-// as long as without fetches, and 0.96 times so.
+// For a loop over from[0, bytes), in the round over [at, at + kRound): fetches the lines of the round that comes
+// kFetchAhead bytes later, if that is a whole one. Does nothing if a round is shorter than a line. It has few
+// instructions, since they keep the processor from looking further ahead itself: an all_reduce of 256 KiB by 2 ranks
+// takes 0.96 times as long as without fetches, but 1.09 times with a comparison for each line.
 template <std::size_t kRound>
 inline void fetch_ahead_to_write(const std::byte* from, std::size_t at, std::size_t bytes) {
   if constexpr (kRound >= kFetchedLine) {

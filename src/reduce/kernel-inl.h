@@ -259,7 +259,7 @@ HWY_INLINE Round<Port> evaluate(const std::byte* const* from, std::size_t i) {
   return round;
 }
 
-// What the round at element i, of `count`, comes to later.
+// In the round at element i, of `count`: fetches the lines of a later round for writing.
 template <class Port, bool kPartial>
 HWY_INLINE void fetch_ahead(const std::byte* from, std::size_t i, std::size_t count) {
   using T = typename Port::T;
@@ -267,19 +267,16 @@ HWY_INLINE void fetch_ahead(const std::byte* from, std::size_t i, std::size_t co
   fetch_ahead_to_write<Round<Port>::kElements * kBytes>(from, i * kBytes, count * kBytes);
 }
 
-// All sources form one group: whole rounds from i on; returns where they end.
-template <class Port, Op op, int kSize, bool kPartial>
+// All sources form one group: whole rounds from i on; returns where they end. kFetches: one of two
+// sources has fetches_to_write. That is a loop of its own, so that the usual one has nothing to ask in a round.
+template <class Port, Op op, int kSize, bool kPartial, bool kFetches>
 HWY_NOINLINE std::size_t run_one_group(const Task& shared, Stores stores, std::size_t i) {
   const Task task = shared;  // in registers: the compiler must assume that stores change what it refers to
   const std::byte* from[kSize];
-  const std::byte* rewritten[kSize];
-  int rewrites = 0;
-  for (int s = 0; s < kSize; ++s) {
-    from[s] = task.sources[s].data;
-    if (task.sources[s].fetches_to_write) rewritten[rewrites++] = from[s];
-  }
+  for (int s = 0; s < kSize; ++s) from[s] = task.sources[s].data;
+  [[maybe_unused]] const std::byte* const fetched = from[kFetches && !task.sources[0].fetches_to_write ? 1 : 0];
   for (; task.count - i >= Round<Port>::kElements; i += Round<Port>::kElements) {
-    for (int s = 0; s < rewrites; ++s) fetch_ahead<Port, kPartial>(rewritten[s], i, task.count);
+    if constexpr (kFetches) fetch_ahead<Port, kPartial>(fetched, i, task.count);
     Round<Port> round = evaluate<Port, op, kSize, kPartial>(from, i);
     deliver<Port>(round.cells, task, stores, i);
   }
@@ -314,8 +311,12 @@ template <class Port, Op op>
 HWY_INLINE std::size_t run_rounds(const Task& task, Stores stores, std::size_t i) {
   if (task.count - i < Round<Port>::kElements) return i;
   if (task.groups.size() > 1) return run_groups<Port, op>(task, stores, i);
-  with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>()
-                                       HWY_ATTR { i = run_one_group<Port, op, kSize, kPartial>(task, stores, i); });
+  with_shape<Port>(task.groups[0], [&]<int kSize, bool kPartial>() HWY_ATTR {
+    if constexpr (kSize == 2)  // such sources come from the other one of two ranks
+      if (task.sources[0].fetches_to_write || task.sources[1].fetches_to_write)
+        return void(i = run_one_group<Port, op, kSize, kPartial, true>(task, stores, i));
+    i = run_one_group<Port, op, kSize, kPartial, false>(task, stores, i);
+  });
   return i;
 }
 

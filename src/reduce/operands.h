@@ -13,7 +13,7 @@ struct CustomOperator;
 // Elements of the element type, or (partial) of the accumulation type: float32 for 16-bit and 8-bit floats, else the
 // same. `joins` gives the tree in postfix: push the source, then `joins` times replace the two topmost by a op b (a
 // below). fetches_to_write: this core writes to that memory next, and is the only one that does, so its lines are
-// fetched for that, if all sources form one group; only a hint.
+// fetched for that, if there are two sources; only a hint.
 struct ReduceSource {
   const std::byte* data = nullptr;
   std::uint8_t joins = 0;

@@ -41,13 +41,13 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 
 // Who should copy a message that lies in memory which both ranks map (symmetric or adopted). peer: the peer copies it,
 // or uses it where it lies. sender: this rank copies, so that it need not wait for the peer. split: both copy parts,
-// straight to the receiver's memory; if that is other memory, the peer copies all, unless it has given
-// ReceiveHints::may_split.
+// straight to the receiver's memory; if that is other memory, the peer copies all, unless the peer has
+// given ReceiveHints::may_split.
 enum class SharedCopier : std::uint8_t { peer, sender, split };
 // Likewise one in other memory. each: this rank copies into a buffer, and the peer copies out of it, unless it can use
 // the message there. peer: the peer copies alone, straight from this rank's memory. split: both copy parts, straight to
-// the receiver's memory; or the peer copies all, if it has not given ReceiveHints::may_split. Where the peer cannot
-// read this rank's memory, or for split this rank cannot write to the peer's: as `each`.
+// the receiver's memory; or the peer copies all, if the peer has not given ReceiveHints::may_split. Where the peer
+// cannot read this rank's memory, or for split this rank cannot write to the peer's: as `each`.
 enum class OrdinaryCopier : std::uint8_t { each, peer, split };
 
 // A hint. What the peer uses or copies stays lent until sent() counts the message.

@@ -26,6 +26,8 @@ struct ShmRank {
   explicit ShmRank(shm::RingBytes ring_bytes = kShortRing) : transport(sleeper, ring_bytes) {}
 };
 
+inline constexpr Tag kShmTag{{1, 2}};
+
 // Two ranks that know each other, and a channel between them.
 struct ShmPair {
   ShmRank first;
@@ -38,13 +40,19 @@ struct ShmPair {
     to_second = first.transport.channel(1, 0, 1);
     to_first = second->transport.channel(1, 1, 0);
   }
+  // After a first message to the second rank, each rank knows what the other can do.
+  void meet() {
+    std::byte in[8], out[8]{};
+    to_first->receive(0, kShmTag, in, sizeof in);
+    to_second->send(kShmTag, out, sizeof out);
+    EXPECT_EQ(to_first->received(), 1u);
+    to_first->flush();
+  }
   static std::byte* symmetric(ShmRank& rank) {
     shm::Segment& own = rank.transport.own();
     return own.at(own.allocate(kBytes));
   }
   static constexpr std::size_t kBytes = 8192;
 };
-
-inline constexpr Tag kShmTag{{1, 2}};
 
 }  // namespace tutti::internal

@@ -28,11 +28,7 @@ Memory symmetric(ShmRank& rank) {
 struct SplitHint : testing::Test {
   SplitHint() {
     shm::assume_reading_is_quick(false);
-    std::byte first[8], second[8]{};
-    pair.to_first->receive(0, kShmTag, first, sizeof first);
-    pair.to_second->send(kShmTag, second, sizeof second);
-    EXPECT_EQ(pair.to_first->received(), 1u);
-    pair.to_first->flush();
+    pair.meet();
   }
   void receive(std::uint64_t message, Memory in) {
     std::ranges::fill(in, std::byte{0xff});

@@ -57,12 +57,7 @@ bool are_same(Memory a, Memory b) { return a.size() == b.size() && std::memcmp(a
 struct SharedSplit : testing::Test {
   SharedSplit() {
     shm::assume_reading_is_quick(true);
-    // From now on each rank knows what the other can do.
-    std::byte first[8], second[8]{};
-    pair.to_first->receive(0, kTag, first, sizeof first);
-    pair.to_second->send(kTag, second, sizeof second);
-    EXPECT_EQ(pair.to_first->received(), 1u);
-    pair.to_first->flush();
+    pair.meet();
   }
   void receive(Memory in, std::uint64_t message = 1) {
     pair.to_first->receive(message, kTag, in.data(), in.size(), {.may_split = true});

@@ -62,12 +62,7 @@ class ShmSplit : public testing::Test {
     const shm::ProofWord word;
     if (!shm::PrivateMemory(::getpid(), word.proof()).can_be_written())
       GTEST_SKIP() << "this system lets no process write to the memory of another";
-    // From now on each rank knows what the other can do.
-    Bytes first(8), second(8);
-    pair.to_first->receive(0, kTag, first.data(), first.size());
-    pair.to_second->send(kTag, second.data(), second.size());
-    EXPECT_EQ(pair.to_first->received(), 1u);
-    pair.to_first->flush();
+    pair.meet();
   }
   void receive(Bytes& in, std::uint64_t message = 1, bool may_split = true) {
     pair.to_first->receive(message, kTag, in.data(), in.size(), {.may_split = may_split});
