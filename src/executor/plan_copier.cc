@@ -52,11 +52,11 @@ constexpr Rule kIsCombined{};
 // peer has done so. Figures: symmetric memory, 2 ranks on an AMD EPYC, us for calls of so many bytes, lent and copied.
 struct CopiesBelow {
   std::size_t usual, crowded;
-  std::size_t dear = usual;  // where Host::copies_are_dear, with a core each
+  std::size_t dear = usual;  // where BetweenCores::copies_are_dear, with a core each
 };
 // Up to 32 KiB they are copied at once (AtOnce). broadcast: 16 KiB 0.30 and 0.25, 32 KiB 0.64 and 0.58, 48 KiB 0.81 and
 // 0.94; between cores that share no cache 16 KiB 0.88 and 0.77, 32 KiB 1.25 and 1.33. Those that
-// Host::split_shared_from speaks of are split instead. Not measured for crowded ranks but those of a broadcast.
+// BetweenCores::split_shared_from speaks of are split instead. Not measured for crowded ranks but those of a broadcast.
 constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 12 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
@@ -131,13 +131,14 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffi
 void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, const Host& host,
                   bool shares) {
   const bool crowded = host.crowded;
+  const BetweenCores& cores = host.cores;
   const Rule& rule = rule_for(steps, traffic, call.collective);
   const Sizes& sizes = crowded ? rule.crowded : rule.usual;
-  const std::size_t least = std::max(sizes.least, traits_of(call.collective).combines() ? host.reads_combined_from
-                                                  : &rule == &kOnlySends                ? host.reads_sent_from
-                                                                                        : host.reads_moved_from);
+  const std::size_t least = std::max(sizes.least, traits_of(call.collective).combines() ? cores.reads_combined_from
+                                                  : &rule == &kOnlySends                ? cores.reads_sent_from
+                                                                                        : cores.reads_moved_from);
   const CopiesBelow below = copies_below(steps, traffic, call);
-  const std::size_t sender_below = crowded ? below.crowded : host.copies_are_dear ? below.dear : below.usual;
+  const std::size_t sender_below = crowded ? below.crowded : cores.copies_are_dear ? below.dear : below.usual;
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
@@ -151,13 +152,13 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
     Copier copier;
     if (of_message < sender_below) copier.shared = SharedCopier::sender;
     if (of_message >= least && bytes <= sizes.most) copier.ordinary = OrdinaryCopier::peer;
-    if (splits_shared && of_message >= host.split_shared_from) copier.shared = SharedCopier::split;
-    if (splits && of_message >= host.split_from) copier.ordinary = OrdinaryCopier::split;
+    if (splits_shared && of_message >= cores.split_shared_from) copier.shared = SharedCopier::split;
+    if (splits && of_message >= cores.split_from) copier.ordinary = OrdinaryCopier::split;
     return copier;
   };
   for (PlanStep& step : steps) {
     if (auto* const receive = std::get_if<ReceiveStep>(&step))
-      receive->hints.may_split = splits && receive->bytes >= host.split_from;
+      receive->hints.may_split = splits && receive->bytes >= cores.split_from;
     if (auto* const send = std::get_if<SendStep>(&step)) send->copier = copier_of(send->bytes);
   }
 }

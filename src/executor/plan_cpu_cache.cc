@@ -12,7 +12,7 @@ namespace {
 // ranks is cut into pieces of 256 KiB, and where it has more than two, fetches save most. Measured with two ranks of an
 // older Xeon (bench/results/2026-11-28-fetched-lines.md).
 bool fetches_pay(Collective collective, std::size_t bytes, const Host& host) {
-  const std::size_t most = host.fetches_to_write_up_to;
+  const std::size_t most = host.cores.fetches_to_write_up_to;
   if (host.crowded) return false;
   return bytes <= most || (collective == Collective::all_reduce && most > 0 && bytes > 2 * most);
 }

@@ -90,15 +90,9 @@ void Job::enter() {
   const std::vector<Member>& members = control_->members();
   has_gpus_ = std::ranges::any_of(members, &Member::sees_gpus);
   host_.crowded = must_share(members, rank());
-  const BetweenCores& cores = between_cores();
-  if (!cores.past_cache_pays) host_.cache_bytes = kNever;
-  host_.split_shared_from = cores.split_shared_from;
-  if (shm::can_write_guarded()) host_.split_from = cores.split_from;
-  host_.reads_moved_from = cores.reads_moved_from;
-  host_.reads_sent_from = cores.reads_sent_from;
-  host_.reads_combined_from = cores.reads_combined_from;
-  host_.copies_are_dear = cores.copies_are_dear;
-  host_.fetches_to_write_up_to = cores.fetches_to_write_up_to;
+  host_.cores = between_cores();
+  if (!host_.cores.past_cache_pays) host_.cache_bytes = kNever;
+  if (!shm::can_write_guarded()) host_.cores.split_from = kNever;
   if (host_.crowded) engine_.set_crowded();
   transports_.begin(members, host_.crowded);
   engine_.use(transports_.used(), transports_.wakes_sleepers());

@@ -43,7 +43,7 @@ struct Fetches {
   Fetches(Collective collective, std::size_t count, std::size_t most, bool will_rewrite)
       : plan(make_plan(Call{.collective = collective, .dtype = DType::float32, .op = Op::sum, .count = count},
                        *find_algorithm(collective, Algorithm::one_shot), 0, Layout::of(2), 1,
-                       {.fetches_to_write_up_to = most})),
+                       {.cores = {.fetches_to_write_up_to = most}})),
         input(count, 1),
         output(2 * count) {
     auto channel = std::make_unique<Shown>(count, will_rewrite);

@@ -29,7 +29,8 @@ std::vector<Copier> copiers(Collective collective, Algorithm algorithm, std::uin
 TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   const auto copier = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0,
                          bool crowded = false) {
-    const auto found = copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, {.crowded = crowded});
+    const auto found = copiers(collective, algorithm, bytes, Layout::of(2), rank, 1,
+                               {.crowded = crowded, .cores = {.split_shared_from = kNever}});
     EXPECT_TRUE(std::ranges::all_of(found, [&](Copier each) { return each == found[0]; }));
     return found.at(0);
   };
@@ -60,7 +61,10 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
 
 TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
   constexpr std::size_t kKiB = 1024;
-  const Host host{.reads_moved_from = 64 * kKiB, .reads_sent_from = 128 * kKiB, .reads_combined_from = kNever};
+  const Host host{.cores = {.reads_moved_from = 64 * kKiB,
+                            .reads_sent_from = 128 * kKiB,
+                            .reads_combined_from = kNever,
+                            .split_shared_from = kNever}};
   const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes) {
     return copiers(collective, algorithm, bytes, Layout::of(2), 0, 1, host).at(0);
   };
@@ -77,7 +81,7 @@ TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
 // Where one of two ranks only sends and the other only receives, both copy what is long.
 TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
   constexpr std::size_t kKiB = 1024, kLong = 4096 * kKiB;
-  const Host splits{.split_shared_from = 32 * kKiB, .split_from = 128 * kKiB, .reads_sent_from = kNever};
+  const Host splits{.cores = {.reads_sent_from = kNever, .split_from = 128 * kKiB}}, other;
   using enum Collective;
   // Of memory that both map; of other memory, for the sender; and the receiver.
   using Parts = std::array<bool, 3>;
@@ -101,21 +105,21 @@ TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
     EXPECT_EQ(split(collective, 128 * kKiB - 1, splits), kShared) << to_string(collective);
     EXPECT_EQ(split(collective, 32 * kKiB, splits), kShared) << to_string(collective);
     EXPECT_EQ(split(collective, 32 * kKiB - 1, splits), kNone) << to_string(collective);
-    EXPECT_EQ(split(collective, kLong, {.split_shared_from = 32 * kKiB}), kShared) << "on other processors";
-    EXPECT_EQ(split(collective, kLong, {.crowded = true, .split_shared_from = 0, .split_from = 0}), kNone);
+    EXPECT_EQ(split(collective, kLong, other), kShared) << "on other processors";
+    EXPECT_EQ(split(collective, kLong, {.crowded = true, .cores = {.split_shared_from = 0, .split_from = 0}}), kNone);
     if (collective != transfer) {
       EXPECT_EQ(split(collective, kLong, splits, 3), kNone) << "not measured";
     }
   }
   EXPECT_EQ(split(scatter, kLong, splits), kOther) << "its root copies a row of its own, too";
-  EXPECT_EQ(split(scatter, kLong, {.split_shared_from = 32 * kKiB}), kNone);
+  EXPECT_EQ(split(scatter, kLong, other), kNone);
   EXPECT_EQ(split(all_gather, kLong, splits), kNone) << "both have enough to do";
   EXPECT_EQ(split(reduce, kLong, splits), kNone) << "the root combines";
 }
 
 // Who copies other memory does not depend on it.
 TEST(PlanCopier, LeavesOrdinaryMemoryToThePeerWhereItSplitsOther) {
-  const Host host{.split_shared_from = 32 << 10};
+  const Host host;
   const auto copier = [&](std::uint64_t bytes) {
     return copiers(Collective::broadcast, Algorithm::binomial_tree, bytes, Layout::of(2), 0, 1, host).at(0);
   };
@@ -126,7 +130,7 @@ TEST(PlanCopier, LeavesOrdinaryMemoryToThePeerWhereItSplitsOther) {
 
 // An older Xeon.
 TEST(PlanCopier, LendsSoonerWhereCopiesAreDear) {
-  const Host dear{.copies_are_dear = true};
+  const Host dear{.cores = {.split_shared_from = kNever, .copies_are_dear = true}};
   const auto copier = [&](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0) {
     return copiers(collective, algorithm, bytes, Layout::of(2), rank, 1, dear).at(0);
   };
@@ -138,7 +142,7 @@ TEST(PlanCopier, LendsSoonerWhereCopiesAreDear) {
   EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 12 << 10), kEach);
   EXPECT_EQ(copier(broadcast, Algorithm::binomial_tree, 11 << 10), kSender);
   EXPECT_EQ(copier(reduce, Algorithm::one_shot, 8 << 10, 1), kEach);
-  const Host crowded{.crowded = true, .copies_are_dear = true};
+  const Host crowded{.crowded = true, .cores = {.copies_are_dear = true}};
   EXPECT_EQ(copiers(all_gather, Algorithm::one_shot, 31 << 10, Layout::of(2), 0, 1, crowded).at(0), kSender);
 }
 

@@ -93,7 +93,8 @@ TEST(MakePlan, FetchesToWriteWhereItPays) {
     return fetched > 0;
   };
   constexpr std::size_t kMost = 64 << 10;
-  const Host host{.fetches_to_write_up_to = kMost}, crowded{.crowded = true, .fetches_to_write_up_to = kMost};
+  const Host host{.cores = {.fetches_to_write_up_to = kMost}},
+      crowded{.crowded = true, .cores = {.fetches_to_write_up_to = kMost}};
   EXPECT_TRUE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost, host));
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, kMost + 4, host));
   EXPECT_FALSE(fetches(Collective::all_reduce, Algorithm::two_shot, 2 * kMost, host));

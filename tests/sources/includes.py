@@ -27,7 +27,8 @@ ROOMS = {
     "src/net": f"{PUBLIC} src/base",
     "src/control": f"{PUBLIC} src/base src/types src/topology src/net src/transport/registry.h",
     "src/selection": f"{PUBLIC} src/types src/schedule src/collectives",
-    "src/executor": f"{PUBLIC} src/types src/memory/copy.h src/schedule src/collectives src/reduce src/cuda src/transport",
+    "src/executor": f"{PUBLIC} src/types src/memory/copy.h src/memory/between_cores.h src/schedule src/collectives "
+                    "src/reduce src/cuda src/transport",
     "src/staging": f"{TYPES} src/types src/memory src/cuda src/executor",
     "src/runtime": f"{PUBLIC} src/base src/types src/topology src/memory src/reduce/float_environment.h src/reduce/scale.h "
                    "src/reduce/custom.h src/schedule src/cuda src/transport src/control src/selection src/executor src/staging",
