@@ -1,5 +1,6 @@
 #include "transport/shm/private_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "memory/copy.h"
@@ -23,6 +24,13 @@ bool PrivateReader::read(const Line& line, std::size_t left, std::byte* to, std:
   lanes.notify();
   declined_ = true;
   return false;
+}
+
+std::span<const std::byte> PrivateReader::show(const Line& line, std::size_t left) {
+  if (shown_ == nullptr) shown_ = std::make_unique_for_overwrite<std::byte[]>(kFragmentBytes);
+  const std::size_t bytes = std::min(kFragmentBytes, left);  // they stay in the cache while they are used
+  if (!declined_ && read(line, left, shown_.get(), bytes)) return {shown_.get(), bytes};
+  return piece(left);
 }
 
 std::span<const std::byte> PrivateReader::piece(std::size_t left) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "transport/shm/lines.h"
@@ -17,6 +18,9 @@ class PrivateReader {
   // Reads the next `bytes` of the message that `line`, the first one, announces. left: how many are not read yet.
   // False: that cannot be, and the message has been declined.
   bool read(const Line& line, std::size_t left, std::byte* to, std::size_t bytes);
+  // The next bytes of that message: read, or what the peer shows, or nothing if that is still to come. They stay until
+  // the next show() or pass_piece().
+  std::span<const std::byte> show(const Line& line, std::size_t left);
   bool is_declined() const { return declined_; }
   // The message has been consumed.
   void pass() { declined_ = false; }
@@ -33,6 +37,7 @@ class PrivateReader {
   Lines& lines_;
   bool declined_ = false;
   std::uint32_t pieces_ = 0;  // of declined messages, so far
+  std::unique_ptr<std::byte[]> shown_;
 };
 
 }  // namespace tutti::internal::shm

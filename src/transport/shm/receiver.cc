@@ -215,7 +215,7 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
   const std::uint64_t at = line->at;
   shown_.is_read = kind == LineKind::readable || (kind == LineKind::split && (at & kPrivate) != 0);
   if (shown_.is_read) {
-    shown_.rest = show_private(*line);
+    shown_.rest = private_.show(*line, view_left_);
     if (shown_.rest.empty()) return false;
   } else if (kind == LineKind::split) {
     shown_.rest = {shared_message(lines_.lanes(), at, view_left_), view_left_};
@@ -228,12 +228,13 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
   return true;
 }
 
-// A piece, which stays in the cache while it is used.
-std::span<const std::byte> Receiver::show_private(const Line& line) {
-  if (read_ == nullptr) read_ = std::make_unique_for_overwrite<std::byte[]>(kFragmentBytes);
-  const std::size_t bytes = std::min(kFragmentBytes, view_left_);
-  if (!private_.is_declined() && private_.read(line, view_left_, read_.get(), bytes)) return {read_.get(), bytes};
-  return private_.piece(view_left_);
+// All that is shown has been used, which lies elsewhere than in the line.
+void Receiver::release_elsewhere() {
+  if (private_.is_declined()) private_.pass_piece();
+  if (shown_.is_read && view_left_ > 0) return;
+  private_.pass();
+  if (shown_.kind == LineKind::split) split_.pass();
+  lines_.consume(shown_.kind, shown_.all);
 }
 
 void Receiver::release(std::size_t bytes) {
@@ -241,11 +242,10 @@ void Receiver::release(std::size_t bytes) {
   view_left_ -= bytes;
   if (shown_.rest.empty()) {
     shown_.is_there = false;
-    if (private_.is_declined()) private_.pass_piece();
-    if (view_left_ == 0) private_.pass();
-    if (!shown_.is_read || view_left_ == 0) {
-      if (shown_.kind == LineKind::split) split_.pass();
-      lines_.consume(shown_.kind, shown_.all);
+    if (shown_.kind == LineKind::inside) {
+      lines_.consume(LineKind::inside, {});
+    } else {
+      release_elsewhere();
     }
   }
   if (view_left_ == 0) {

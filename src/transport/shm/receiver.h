@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "transport/shm/fifo.h"
@@ -54,8 +53,8 @@ class Receiver {
   bool fill_from_private(Wanted& want, const Line& line);
   bool fill_by_parts(Wanted& want, const Line& line);
   bool copy_part(const Line& line, const Wanted& want, SplitReceiver::Part part, std::byte* to);
-  std::span<const std::byte> show_private(const Line& line);
   bool show(const Tag& tag, std::size_t bytes);
+  void release_elsewhere();
 
   Lines& lines_;
   Fifo<Wanted> wanted_;
@@ -77,7 +76,6 @@ class Receiver {
   AtOnce at_once_;
   PrivateReader private_;
   SplitReceiver split_;
-  std::unique_ptr<std::byte[]> read_;  // what has been read of a message that lies in private memory, to be viewed
 };
 
 }  // namespace tutti::internal::shm
