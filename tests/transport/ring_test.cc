@@ -100,7 +100,7 @@ TEST(Ring, FragmentsOfAboutTheSameLengthTakeTheSameSpace) {
   EXPECT_NE(space_of(100 * 1024), space_of(100 * 1024 + 64)) << "mostly, but not always";
   EXPECT_EQ(space_of(1), 64u);
   EXPECT_EQ(space_of(kFragmentBytes), kFragmentBytes) << "as many as before find room";
-  EXPECT_EQ(space_of(kOneWayBytes), kOneWayBytes);
+  EXPECT_EQ(space_of(kLeastOneWayBytes), kLeastOneWayBytes);
 }
 
 TEST(Ring, WhatIsUsedOfItMayChange) {

@@ -1,7 +1,9 @@
 // Ranks write where they have read: what they keep for that, or have there, leaves the peer room.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "brief.h"
@@ -11,8 +13,8 @@ namespace tutti::internal {
 namespace {
 
 struct ShmRoom : ReuseOfSpace {
-  // Of a length that has the longest fragments, whoever sends them.
-  std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? shm::kOneWayTotal + 64 : fragment;
+  // More than one fragment, if the ring has room for several.
+  std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? 2 * fragment + 64 : fragment;
 };
 
 std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
@@ -30,12 +32,18 @@ std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
 
 // Short pieces, so that the peer begins sooner. But not where ranks share processors.
 TEST_P(ShmRoom, ARankThatOnlySendsCutsItsMessages) {
-  const std::size_t most = GetParam().has_short_fragments ? shm::kOneWayBytes : fragment;
-  const Bytes middle = message(shm::kOneWayTotal, 1), long_one = message(shm::kOneWayTotal + 8, 2);
-  for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / shm::kOneWayTotal; ++i)
-    first_piece(*pair.to_second, *pair.to_first, middle);
-  EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, middle), most);
-  EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, long_one), fragment);
+  constexpr std::size_t kMiddle = 256 << 10;
+  const Bytes middle = message(kMiddle, 1);
+  for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / kMiddle; ++i) first_piece(*pair.to_second, *pair.to_first, middle);
+  const bool cuts = GetParam().has_short_fragments;
+  const auto expect_first = [&](std::size_t total, std::size_t short_one) {
+    const std::size_t first = cuts ? short_one : std::min(fragment, total);
+    EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, message(total, 2)), first) << total;
+  };
+  expect_first(100 << 10, 32 << 10);
+  expect_first(256 << 10, 32 << 10);
+  expect_first((512 << 10) + 8, 64 << 10);
+  expect_first(4 << 20, 128 << 10);
   for (unsigned i = 0; i < shm::kRow; ++i) {
     first_piece(*pair.to_second, *pair.to_first, middle);
     first_piece(*pair.to_first, *pair.to_second, middle);

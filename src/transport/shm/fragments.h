@@ -24,8 +24,8 @@ class Fragments {
   // How many the next one should have, of a message of `total` bytes of which `left` have not been sent yet. Short ones
   // gain nothing where ranks share processors, and have not been measured where more than two have a core each.
   std::size_t next_bytes(std::size_t left, std::size_t total) const {
-    const bool are_short = is_one_way() && total <= kOneWayTotal && lines_.ring().bytes().has_short_fragments;
-    return std::min({left, most_bytes(), are_short ? kOneWayBytes : kFragmentBytes});
+    const bool are_short = is_one_way() && lines_.ring().bytes().has_short_fragments;
+    return std::min({left, most_bytes(), are_short ? one_way_fragment_bytes(total) : kFragmentBytes});
   }
 
   // Finds room for the next fragment, of `bytes`. Throws Error{system} if the ring has no memory, and can get none.

@@ -48,15 +48,22 @@ inline constexpr std::size_t space_of(std::size_t fragment_bytes) {
   const std::size_t grain = fragment_bytes < (16 << 10) ? 64 : 1024;
   return (fragment_bytes + grain - 1) / grain * grain;
 }
-// The most that a fragment has if this rank only sends to the peer, and the message has kOneWayTotal at most. (2 ranks,
-// broadcast: 128 KiB 2.55 us with fragments of 128 KiB, 2.28 with 32; 256 KiB 5.05 and 4.48; 1 MiB no difference. But
-// 256 KiB to 4 ranks on 2 cores 15.5 and 16.6; and all_reduce of 1 MiB 35.6 and 40.5.)
-inline constexpr std::size_t kOneWayBytes = 32 << 10, kOneWayTotal = 256 << 10;
+// A rank that only sends to the peer cuts a message into so many fragments: the peer begins after the first one, and
+// reads the last one alone. But none has less than kLeastOneWayBytes, since each costs the same to announce. (2 ranks,
+// broadcast by fragments of 128 KiB and by these: 128 KiB 2.55 us and 2.28, 256 KiB 5.05 and 4.48; 512 KiB 13.7 and
+// 13.5, if the buffers are rewritten before each call 21.5 and 19.4, and then between cores that share no cache 83 to
+// 106 and 34 to 37. By 16 fragments reduce of 512 KiB takes 19.2, not 17.9. But 256 KiB to 4 ranks on 2 cores 15.5 and
+// 16.6; and all_reduce of 1 MiB 35.6, and 40.5 by fragments of 32 KiB.)
+inline constexpr std::size_t kOneWayFragments = 8, kLeastOneWayBytes = 32 << 10;
+inline constexpr std::size_t one_way_fragment_bytes(std::size_t total) {
+  constexpr std::size_t kGrain = 4 << 10;
+  return std::clamp(total / kOneWayFragments / kGrain * kGrain, kLeastOneWayBytes, kFragmentBytes);
+}
 inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std::min(kFragmentBytes, ring_bytes / 4); }
 // Messages up to this can go at once (Channel::most_at_once), as one fragment if no line holds them. (Broadcast to one
 // rank: 4 KiB 0.18 us by an Operation and 0.11 at once, 32 KiB 0.62 and 0.57.)
 inline constexpr std::size_t kMostAtOnceBytes = 32 << 10;
-static_assert(kMostAtOnceBytes <= std::min(kOneWayBytes, fragment_bytes(kMinRingBytes)));
+static_assert(kMostAtOnceBytes <= std::min(kLeastOneWayBytes, fragment_bytes(kMinRingBytes)));
 // Private memory below this goes through the ring, whatever the sender's hint. From here on the peer may read it, if
 // both ranks are quick at that (Lane::reads). Where one read and the other wrote to a ring, all_gather of 64 KiB by 2
 // ranks of a Xeon (Cascade Lake) took 9 to 14 us, and 5.6 or 7.5 where both did the same.
