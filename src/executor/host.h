@@ -15,9 +15,11 @@ inline constexpr std::size_t kMostCacheBytes = 64 << 20;
 inline constexpr std::size_t kNever = ~std::size_t{0};
 
 struct Host {
-  std::size_t cache_bytes = kUsualCacheBytes;  // of the largest cache; kNever: no call outgrows it
-  bool crowded = false;                        // it has fewer processors than ranks
-  BetweenCores cores;  // split_from: kNever where the system does not let ranks write each other's ordinary memory
+  // Of the largest cache. kNever: no call outgrows it, or BetweenCores::past_cache_pays is false.
+  std::size_t cache_bytes = kUsualCacheBytes;
+  bool crowded = false;  // it has fewer processors than ranks
+  // split_from: kNever where the system does not let ranks write each other's ordinary memory.
+  BetweenCores cores;
 };
 
 }  // namespace tutti::internal

@@ -56,10 +56,10 @@ struct BetweenCores {
   // reduce_scatter of 8 KiB 1.51 and 1.14 (3.0 and 2.4), broadcast of 16 KiB 1.46 and 1.29 (4.8 and 3.1), reduce of 16
   // KiB 1.53 and 1.55 (6.8 and 3.3), all_reduce of 8 KiB 2.46 and 1.44.
   bool copies_are_dear = false;
-  // In calls of up to so many bytes, a rank that will write where it has just read (shm::Kept) best fetches the lines
-  // for that when it reads. Older Xeon, the time with such fetches as a part of that without: all_reduce 4 KiB 0.96, 64
-  // KiB 0.88, 256 KiB 0.99, 512 KiB 1.1; all_gather 32 KiB 0.85, reduce_scatter 256 KiB 0.92, 1 MiB 1.07. EPYC, Zen 4:
-  // 0.97 to 1.06. bench/results/2026-11-28-fetched-lines.md.
+  // In calls of up to so many bytes (mark_fetches() has an exception), a rank that will write where it has just read
+  // (shm::Kept) best fetches the lines for that when it reads. Older Xeon, the time with such fetches as a part of that
+  // without: all_reduce 4 KiB 0.96, 64 KiB 0.88, 256 KiB 0.99, 512 KiB 1.1; all_gather 32 KiB 0.85, reduce_scatter 256
+  // KiB 0.92, 1 MiB 1.07. EPYC, Zen 4: 0.97 to 1.06. bench/results/2026-11-28-fetched-lines.md.
   std::size_t fetches_to_write_up_to = 0;
 };
 

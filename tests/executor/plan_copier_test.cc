@@ -81,7 +81,8 @@ TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {
 // Where one of two ranks only sends and the other only receives, both copy what is long.
 TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
   constexpr std::size_t kKiB = 1024, kLong = 4096 * kKiB;
-  const Host splits{.cores = {.reads_sent_from = kNever, .split_from = 128 * kKiB}}, other;
+  const Host splits{.cores = {.reads_sent_from = kNever, .split_shared_from = 32 * kKiB, .split_from = 128 * kKiB}};
+  const Host other{.cores = {.split_shared_from = 32 * kKiB}};
   using enum Collective;
   // Of memory that both map; of other memory, for the sender; and the receiver.
   using Parts = std::array<bool, 3>;
@@ -119,7 +120,7 @@ TEST(PlanCopier, SplitsLongMessagesOfARankThatOnlySends) {
 
 // Who copies other memory does not depend on it.
 TEST(PlanCopier, LeavesOrdinaryMemoryToThePeerWhereItSplitsOther) {
-  const Host host;
+  const Host host{.cores = {.split_shared_from = 32 << 10}};
   const auto copier = [&](std::uint64_t bytes) {
     return copiers(Collective::broadcast, Algorithm::binomial_tree, bytes, Layout::of(2), 0, 1, host).at(0);
   };

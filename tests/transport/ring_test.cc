@@ -100,7 +100,8 @@ TEST(Ring, FragmentsOfAboutTheSameLengthTakeTheSameSpace) {
   EXPECT_NE(space_of(100 * 1024), space_of(100 * 1024 + 64)) << "mostly, but not always";
   EXPECT_EQ(space_of(1), 64u);
   EXPECT_EQ(space_of(kFragmentBytes), kFragmentBytes) << "as many as before find room";
-  EXPECT_EQ(space_of(kLeastOneWayBytes), kLeastOneWayBytes);
+  for (const std::size_t total : {1 << 10, 300 << 10, (512 << 10) + 8, 4 << 20})
+    EXPECT_EQ(space_of(one_way_fragment_bytes(total)), one_way_fragment_bytes(total)) << total;
 }
 
 TEST(Ring, WhatIsUsedOfItMayChange) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "brief.h"
@@ -13,42 +12,52 @@ namespace tutti::internal {
 namespace {
 
 struct ShmRoom : ReuseOfSpace {
-  // More than one fragment, if the ring has room for several.
-  std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? 2 * fragment + 64 : fragment;
+  // In the longest ring: fragments of several lengths, and of others while only one rank sends.
+  std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? 300 << 10 : fragment;
 };
 
-std::size_t first_piece(Channel& from, Channel& to, const Bytes& bytes) {
-  from.send(kShmTag, bytes.data(), bytes.size());
+// The lengths of its fragments.
+std::vector<std::size_t> pieces(Channel& from, Channel& to, std::size_t bytes) {
+  const Bytes sent = message(bytes, 1);
+  from.send(kShmTag, sent.data(), bytes);
+  std::vector<std::size_t> lengths;
   std::span<const std::byte> here;
-  const std::size_t first = to.view(kShmTag, bytes.size(), here) ? here.size() : 0;
-  for (std::size_t done = 0; done < bytes.size(); from.progress())
-    if (to.view(kShmTag, bytes.size(), here)) {
+  for (std::size_t done = 0; done < bytes; from.progress())
+    if (to.view(kShmTag, bytes, here)) {
+      lengths.push_back(here.size());
       done += here.size();
       to.release(here.size());
       to.flush();
     }
-  return first;
+  return lengths;
+}
+
+std::vector<std::size_t> cut(std::size_t bytes, std::size_t most) {
+  std::vector<std::size_t> lengths(bytes / most, most);
+  if (bytes % most > 0) lengths.push_back(bytes % most);
+  return lengths;
 }
 
 // Short pieces, so that the peer begins sooner. But not where ranks share processors.
 TEST_P(ShmRoom, ARankThatOnlySendsCutsItsMessages) {
-  constexpr std::size_t kMiddle = 256 << 10;
-  const Bytes middle = message(kMiddle, 1);
-  for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / kMiddle; ++i) first_piece(*pair.to_second, *pair.to_first, middle);
-  const bool cuts = GetParam().has_short_fragments;
-  const auto expect_first = [&](std::size_t total, std::size_t short_one) {
-    const std::size_t first = cuts ? short_one : std::min(fragment, total);
-    EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, message(total, 2)), first) << total;
+  constexpr std::size_t kKiB = 1024, kMiddle = 256 * kKiB;
+  for (unsigned i = 0; i <= 2 * shm::kMaxRingBytes / kMiddle; ++i) pieces(*pair.to_second, *pair.to_first, kMiddle);
+  const auto expect_most = [&](std::size_t total, std::size_t short_one) {
+    const std::size_t most = GetParam().has_short_fragments ? short_one : fragment;
+    EXPECT_EQ(pieces(*pair.to_second, *pair.to_first, total), cut(total, most)) << total;
   };
-  expect_first(100 << 10, 32 << 10);
-  expect_first(256 << 10, 32 << 10);
-  expect_first((512 << 10) + 8, 64 << 10);
-  expect_first(4 << 20, 128 << 10);
+  expect_most(100 * kKiB, 32 * kKiB);
+  expect_most(256 * kKiB, 32 * kKiB);
+  expect_most(300 * kKiB, 40 * kKiB);
+  expect_most(512 * kKiB, 64 * kKiB);
+  expect_most(512 * kKiB + 8, 68 * kKiB);
+  expect_most(1024 * kKiB - 8, 128 * kKiB);
+  expect_most(4096 * kKiB, 128 * kKiB);
   for (unsigned i = 0; i < shm::kRow; ++i) {
-    first_piece(*pair.to_second, *pair.to_first, middle);
-    first_piece(*pair.to_first, *pair.to_second, middle);
+    pieces(*pair.to_second, *pair.to_first, kMiddle);
+    pieces(*pair.to_first, *pair.to_second, kMiddle);
   }
-  EXPECT_EQ(first_piece(*pair.to_second, *pair.to_first, middle), fragment) << "they exchange messages";
+  EXPECT_EQ(pieces(*pair.to_second, *pair.to_first, kMiddle), cut(kMiddle, fragment)) << "they exchange messages";
 }
 
 // What a rank has written to the peer's ring, and the peer does not read for long, does not hold the peer up.

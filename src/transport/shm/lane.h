@@ -48,17 +48,20 @@ inline constexpr std::size_t space_of(std::size_t fragment_bytes) {
   const std::size_t grain = fragment_bytes < (16 << 10) ? 64 : 1024;
   return (fragment_bytes + grain - 1) / grain * grain;
 }
-// A rank that only sends to the peer cuts a message into so many fragments: the peer begins after the first one, and
-// reads the last one alone. But none has less than kLeastOneWayBytes, since each costs the same to announce. (2 ranks,
-// broadcast by fragments of 128 KiB and by these: 128 KiB 2.55 us and 2.28, 256 KiB 5.05 and 4.48; 512 KiB 13.7 and
-// 13.5, if the buffers are rewritten before each call 21.5 and 19.4, and then between cores that share no cache 83 to
-// 106 and 34 to 37. By 16 fragments reduce of 512 KiB takes 19.2, not 17.9. But 256 KiB to 4 ranks on 2 cores 15.5 and
-// 16.6; and all_reduce of 1 MiB 35.6, and 40.5 by fragments of 32 KiB.)
+// If two ranks have a core each (RingBytes::has_short_fragments) and one of them only sends, it cuts a message into so
+// many fragments: the peer begins after the first one, and reads the last one alone. But each costs the same to
+// announce, so none but the last has less than kLeastOneWayBytes; nor one of a very long message more than others have.
+// Broadcast by fragments of 128 KiB and by these, Zen 5: 128 KiB 2.55 us and 2.28, 256 KiB 5.05 and 4.48. Zen 4: 512
+// KiB 13.7 and 13.5; if the buffers are rewritten before each call 21.5 and 19.4, and then between cores that share no
+// cache 83 to 106 and 34 to 37. Zen 4, by 16 fragments: reduce of 512 KiB 19.2, not 17.9. Zen 5, by fragments of 32
+// KiB: broadcast of 256 KiB to 4 ranks on 2 cores 16.6, not 15.5, and all_reduce of 1 MiB 40.5, not 35.6. Not measured
+// on an older Xeon. bench/results/2026-11-28-fragments.md.
 inline constexpr std::size_t kOneWayFragments = 8, kLeastOneWayBytes = 32 << 10;
 inline constexpr std::size_t one_way_fragment_bytes(std::size_t total) {
-  constexpr std::size_t kGrain = 4 << 10;
-  return std::clamp(total / kOneWayFragments / kGrain * kGrain, kLeastOneWayBytes, kFragmentBytes);
+  constexpr std::size_t kGrain = 4 << 10, kOfAll = kOneWayFragments * kGrain;
+  return std::clamp((total + kOfAll - 1) / kOfAll * kGrain, kLeastOneWayBytes, kFragmentBytes);
 }
+static_assert(kLeastOneWayBytes <= kFragmentBytes && space_of(one_way_fragment_bytes(300 << 10)) == 40 << 10);
 inline constexpr std::size_t fragment_bytes(std::size_t ring_bytes) { return std::min(kFragmentBytes, ring_bytes / 4); }
 // Messages up to this can go at once (Channel::most_at_once), as one fragment if no line holds them. (Broadcast to one
 // rank: 4 KiB 0.18 us by an Operation and 0.11 at once, 32 KiB 0.62 and 0.57.)

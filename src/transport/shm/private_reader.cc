@@ -33,6 +33,7 @@ std::span<const std::byte> PrivateReader::show(const Line& line, std::size_t lef
   return piece(left);
 }
 
+// What the peer shows of a declined message.
 std::span<const std::byte> PrivateReader::piece(std::size_t left) const {
   const LanePair& lanes = lines_.lanes();
   const Piece& piece = lanes.in().piece;

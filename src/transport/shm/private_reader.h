@@ -26,18 +26,18 @@ class PrivateReader {
   void pass() { declined_ = false; }
 
   // --- of a declined message
-  // What the peer shows now; nothing if that is still to come.
-  std::span<const std::byte> piece(std::size_t left) const;
-  // The piece is done with.
+  // What the peer shows is done with.
   void pass_piece();
   // Copies the next piece. How many bytes it had.
   std::size_t take_piece(std::byte* to, std::size_t left);
 
  private:
+  std::span<const std::byte> piece(std::size_t left) const;
+
   Lines& lines_;
   bool declined_ = false;
-  std::uint32_t pieces_ = 0;  // of declined messages, so far
-  std::unique_ptr<std::byte[]> shown_;
+  std::uint32_t pieces_ = 0;            // of declined messages, so far
+  std::unique_ptr<std::byte[]> shown_;  // by show(): what has been read
 };
 
 }  // namespace tutti::internal::shm

@@ -228,7 +228,7 @@ bool Receiver::show(const Tag& tag, std::size_t bytes) {
   return true;
 }
 
-// All that is shown has been used, which lies elsewhere than in the line.
+// What is shown lies elsewhere than in the line, and all of it has been used.
 void Receiver::release_elsewhere() {
   if (private_.is_declined()) private_.pass_piece();
   if (shown_.is_read && view_left_ > 0) return;
