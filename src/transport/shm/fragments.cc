@@ -5,6 +5,15 @@
 #include "tutti/error.h"
 
 namespace tutti::internal::shm {
+namespace {
+
+// Shorter messages that are delivered to a far core stay in this one's cache. Broadcast of symmetric memory by crowded
+// ranks between cores that share no cache, Zen 4, through the cache and past it: 8 MiB by 3 ranks 2900 us and 720, by 4
+// ranks 1850 and 885, by 8 ranks 4330 and 3150; 16 MiB by 4 ranks 4090 and 2340. The peer passes these messages on, and
+// what lies in this core's cache comes more slowly than what lies in memory. 48 KiB by 3 ranks 4.3 and 5.4.
+constexpr std::size_t kPastCacheFrom = 64 << 10;
+
+}  // namespace
 
 void Fragments::prepare_ring() {
   wants_ring_ = false;
@@ -45,6 +54,12 @@ bool Fragments::find_room(std::size_t bytes) {
   room_.kind = LineKind::ring;
   room_.is_read = ring.has_spare();
   return true;
+}
+
+void Fragments::deliver(std::byte* to, const std::byte* data, std::size_t bytes) {
+  if (bytes < kPastCacheFrom || copies_by_string(bytes)) return copy_to_peer(to, data, bytes);
+  look(bytes);
+  copy_bytes(to, data, bytes, is_far());
 }
 
 void Fragments::write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total) {

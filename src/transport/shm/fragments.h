@@ -49,6 +49,8 @@ class Fragments {
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
   bool is_far() const { return distance_.is_far(); }
 
+  // Copies a message to memory that both ranks map, where the peer wants it.
+  void deliver(std::byte* to, const std::byte* data, std::size_t bytes);
   // Copies a fragment to the room, and publishes the next line: `bytes` of a message of `total` bytes.
   void write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total);
   // Only publishes it: the fragment is there.

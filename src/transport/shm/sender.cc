@@ -97,7 +97,7 @@ bool Sender::push(Message& message) {
     kind = copier.shared == SharedCopier::split && bytes <= kMostSplitBytes ? LineKind::split : LineKind::lent;
     at = place.offset;
   } else if (auto* const to = posted_for(lines_, pushed_, tag, bytes); to != nullptr && !(splits && reads())) {
-    copy_to_peer(to, data, bytes);
+    fragments_.deliver(to, data, bytes);
   } else if (reads()) {
     kind = splits ? LineKind::split : LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(data) | kPrivate;
