@@ -44,7 +44,7 @@ bool Fragments::find_room(std::size_t bytes) {
   if (room_.at != nullptr) return true;
   if (!has_ring()) prepare_ring();
   Ring& ring = lines_.ring();
-  const bool packed = is_packed();
+  const bool packed = !is_one_way() && ring.bytes().is_packed;
   const auto find = [&] { return ring.find(bytes, lines_.unread(), wanted(), packed, room_.space); };
   if (packed || !find()) {
     lines_.refresh_acked();

@@ -70,7 +70,6 @@ class Fragments {
     const RingBytes ring = lines_.ring().bytes();
     return is_one_way() && can_grow_ ? ring.one_way : ring.both_ways;
   }
-  bool is_packed() const { return !is_one_way() && lines_.ring().bytes().is_packed; }
   bool has_ring() const { return claimed_ >= wanted(); }
   void prepare_ring();
   void claim_until(std::size_t bytes);
