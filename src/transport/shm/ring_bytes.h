@@ -15,7 +15,7 @@ struct RingBytes {
   std::size_t one_way;    // while one only writes, and the other only reads: the whole ring
   // While they write to each other, each fragment goes to the first gap, so that little of the ring is in use.
   bool is_packed = false;
-  // While one only writes, it cuts messages of less than 1 MiB into fragments that are shorter than others
+  // While one only writes, it cuts messages of less than about 1 MiB into fragments that are shorter than others
   // (one_way_fragment_bytes()).
   bool has_short_fragments = false;
 };
