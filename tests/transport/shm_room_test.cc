@@ -1,7 +1,6 @@
 // Ranks write where they have read: what they keep for that, or have there, leaves the peer room.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -12,7 +11,7 @@ namespace tutti::internal {
 namespace {
 
 struct ShmRoom : ReuseOfSpace {
-  // In the longest ring: fragments of several lengths, and of others while only one rank sends.
+  // In the longest ring this is cut into fragments, which have other lengths while only one rank sends.
   std::size_t long_bytes = GetParam().both_ways == shm::kMaxRingBytes ? 300 << 10 : fragment;
 };
 

@@ -9,10 +9,10 @@ namespace {
 
 // Shorter messages that are delivered to a far core stay in this one's cache. Broadcast of symmetric memory by crowded
 // ranks between cores that share no cache, Zen 4, through the cache and past it: 8 MiB by 3 ranks 2850 us and 624, by 4
-// ranks 1920 and 905, by 8 ranks 4330 and 3150; 16 MiB by 4 ranks 4090 and 2340. The peer passes these messages on, and
-// what lies in this core's cache comes more slowly than what lies in memory. But by 3 ranks 48 KiB 4.3 and 5.4, 64 KiB
-// 5.3 and 6.5, and calls of 512 KiB, whose pieces are as long as those of 8 MiB, 43 and 52. Not measured on an older
-// Xeon, nor in other collectives.
+// ranks 1920 and 905, by 8 ranks 4330 and 3150; 16 MiB by 4 ranks 4090 and 2340. The peer reads these messages
+// to pass them on, and reads them more slowly from this core's cache than from memory. But by 3 ranks 48 KiB 4.3
+// and 5.4, 64 KiB 5.3 and 6.5, and calls of 512 KiB, whose pieces are as long as those of 8 MiB, 43 and 52. Not
+// measured on an older Xeon, nor in other collectives.
 constexpr std::size_t kPastCacheFrom = 128 << 10;
 
 }  // namespace

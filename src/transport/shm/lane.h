@@ -50,7 +50,7 @@ inline constexpr std::size_t space_of(std::size_t fragment_bytes) {
 }
 // If two ranks have a core each (RingBytes::has_short_fragments) and one of them only sends, it cuts a message into so
 // many fragments: the peer begins after the first one, and reads the last one alone. But each costs the same to
-// announce, so none but the last has less than kLeastOneWayBytes; nor one of a very long message more than others have.
+// announce, so all but the last have kLeastOneWayBytes at least. None has more than kFragmentBytes.
 // Broadcast by fragments of 128 KiB and by these, Zen 5: 128 KiB 2.55 us and 2.28, 256 KiB 5.05 and 4.48. Zen 4: 512
 // KiB 13.7 and 13.5; if the buffers are rewritten before each call 21.5 and 19.4, and then between cores that share no
 // cache 83 to 106 and 34 to 37. Zen 4, by 16 fragments: reduce of 512 KiB 19.2, not 17.9. Zen 5, by fragments of 32
