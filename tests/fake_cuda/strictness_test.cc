@@ -40,6 +40,17 @@ bool second_stream_sees_the_first(bool waits, std::uint64_t seed) {
   return seen;
 }
 
+// Waits until condition() is true, for up to 20 s. Returns whether it is.
+template <typename Condition>
+bool comes_true(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 TEST_F(Strictness, WaitingForAnotherStreamShowsItsData) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) EXPECT_TRUE(second_stream_sees_the_first(true, seed)) << seed;
 }
@@ -98,22 +109,24 @@ TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
   std::thread asks([&] {
     for (; !is_over; ++asked) {
       is_idle(held.get());
-      std::this_thread::yield();
+      // Leaves the lock free most of the time, so that the other thread gets it.
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   });
+  // The driver lets this thread in until memory is freed. So the other thread starts only when this one has been in:
+  // otherwise it may come first, and nothing is seen to stop.
+  EXPECT_TRUE(comes_true([&] { return asked > 0; }));
   std::thread frees([&] { memory.reset(); });
-  // It asks again and again, until the other thread has come in. A thread may get its processor late.
-  bool stands_still = false;
-  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-       !stands_still && std::chrono::steady_clock::now() < until;) {
+  EXPECT_TRUE(comes_true([&] {
     const long before = asked;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    stands_still = before > 0 && asked == before;
-  }
-  EXPECT_TRUE(stands_still);
-  is_over = true;
+    return asked == before;
+  }));
   gate.signal(1);
   frees.join();
+  const long when_freed = asked;
+  EXPECT_TRUE(comes_true([&] { return asked > when_freed; }));
+  is_over = true;
   asks.join();
 }
 
