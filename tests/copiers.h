@@ -6,6 +6,6 @@
 namespace tutti::internal {
 
 inline constexpr Copier kEach, kPeer{.ordinary = OrdinaryCopier::peer}, kSender{.shared = SharedCopier::sender},
-    kBothCopy{SharedCopier::split, OrdinaryCopier::split};
+    kFarSender{.shared = SharedCopier::far_sender}, kBothCopy{SharedCopier::split, OrdinaryCopier::split};
 
 }  // namespace tutti::internal

@@ -61,6 +61,12 @@ constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 12 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82, 16 MiB 2420 and 2490.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsCopies.dear}, kPassesOnCopies{0, kAny};
+// Broadcasts of more bytes: if the peer is near, it is lent the message, and if it is far, the message is copied past
+// the cache (SharedCopier::far_sender). Zen 4, copied through the cache and lent, near: 8 MiB by 4 ranks 1690 and 940,
+// by 8 ranks 4690 and 2700; but 1 MiB by 3 ranks 50 and 102. Copied through the cache, lent, and copied past it, far: 8
+// MiB by 4 ranks 2200, 2630 and 770. Calls of 1 to 4 MiB by 3 to 16 ranks go by one_shot. Other processors: not
+// measured.
+constexpr std::size_t kByDistanceAbove = 4096 * kKiB;
 // Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the
 // other: 2 KiB 0.21 and 0.08, 8 KiB 0.23 and 0.16, 16 KiB 0.26 and 0.27. Not measured for crowded ranks.
 constexpr CopiesBelow kTransferCopies{8 * kKiB, 0};
@@ -126,6 +132,11 @@ CopiesBelow copies_below(std::span<const PlanStep> steps, std::span<const Traffi
   return kMovesCopies;
 }
 
+// Whether the distance of a peer decides who copies what is sent to it, if ranks share processors.
+bool goes_by_distance(const Call& call) {
+  return call.collective == Collective::broadcast && call.count * size_of(call.dtype) > kByDistanceAbove;
+}
+
 }  // namespace
 
 void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, const Call& call, const Host& host,
@@ -139,6 +150,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
                                                                                         : cores.reads_moved_from);
   const CopiesBelow below = copies_below(steps, traffic, call);
   const std::size_t sender_below = crowded ? below.crowded : cores.copies_are_dear ? below.dear : below.usual;
+  const bool by_distance = crowded && goes_by_distance(call);
   std::size_t bytes = 0;
   for (const PlanStep& step : steps)
     if (const auto* const send = std::get_if<SendStep>(&step)) bytes += send->bytes;
@@ -150,7 +162,7 @@ void mark_copiers(std::span<PlanStep> steps, std::span<const Traffic> traffic, c
   const bool splits_shared = splits && only_sends(steps, traffic);
   const auto copier_of = [&](std::size_t of_message) {
     Copier copier;
-    if (of_message < sender_below) copier.shared = SharedCopier::sender;
+    if (of_message < sender_below) copier.shared = by_distance ? SharedCopier::far_sender : SharedCopier::sender;
     if (of_message >= least && bytes <= sizes.most) copier.ordinary = OrdinaryCopier::peer;
     if (splits_shared && of_message >= cores.split_shared_from) copier.shared = SharedCopier::split;
     if (splits && of_message >= cores.split_from) copier.ordinary = OrdinaryCopier::split;

@@ -69,8 +69,8 @@ void copy_by_string(std::byte* to, const std::byte* from, std::size_t bytes) {
 #endif
 }
 
-void copy_to_peer(std::byte* to, const std::byte* from, std::size_t bytes) {
-  copies_by_string(bytes) ? copy_by_string(to, from, bytes) : copy_bytes(to, from, bytes);
+void copy_to_peer(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache) {
+  copies_by_string(bytes) ? copy_by_string(to, from, bytes) : copy_bytes(to, from, bytes, past_cache);
 }
 
 }  // namespace tutti::internal

@@ -42,8 +42,10 @@ inline constexpr std::size_t kMaxPostedReceives = 256;
 // Who should copy a message that lies in memory which both ranks map (symmetric or adopted). peer: the peer copies it,
 // or uses it where it lies. sender: this rank copies, so that it need not wait for the peer. split: both copy parts,
 // straight to the receiver's memory; if that is other memory, the peer copies all, unless the peer has
-// given ReceiveHints::may_split.
-enum class SharedCopier : std::uint8_t { peer, sender, split };
+// given ReceiveHints::may_split. far_sender: if the peer's core is far (Channel::reads_from_far()), and the peer has
+// said where it wants the message, this rank copies it there. The copy goes past this core's cache where copies are by
+// vectors, since the peer would fetch the message slowly from that cache. Else as `peer`.
+enum class SharedCopier : std::uint8_t { peer, sender, split, far_sender };
 // Likewise one in other memory. each: this rank copies into a buffer, and the peer copies out of it, unless it can use
 // the message there. peer: the peer copies alone, straight from this rank's memory. split: both copy parts, straight to
 // the receiver's memory; or the peer copies all, if the peer has not given ReceiveHints::may_split. Where the peer
@@ -92,8 +94,8 @@ class Channel {
                              bool past_cache = false) = 0;
   virtual void commit(const Tag& tag) = 0;
 
-  // Before `bytes` are written that the peer will read where they lie: whether they should go past the cache, as
-  // fetching them from this core's cache would take the peer longer. May look how far the peer's core is. False if this
+  // Before `bytes` are written, or lent, that the peer will read: whether what is written should go past the cache, as
+  // fetching it from this core's cache would take the peer longer. May look how far the peer's core is. False if this
   // rank would copy so few bytes.
   virtual bool reads_from_far(std::size_t bytes) {
     static_cast<void>(bytes);

@@ -17,7 +17,8 @@ namespace {
 // Of the messages that a rank sends, in order.
 std::vector<Copier> copiers(Collective collective, Algorithm algorithm, std::uint64_t bytes, const Layout& layout,
                             int rank, int chunks, const Host& host, bool packed = false) {
-  const Call call{.collective = collective, .dtype = DType::uint8, .op = Op::sum, .count = bytes};
+  const Call call{
+      .collective = collective, .dtype = DType::uint8, .op = Op::sum, .algorithm = algorithm, .count = bytes};
   const auto plan = make_plan(call, *find_algorithm(collective, algorithm), rank, layout, chunks, host,
                               {.part_bytes = packed ? bytes : 0, .packed = packed});
   std::vector<Copier> found;
@@ -57,6 +58,34 @@ TEST(PlanCopier, LeavesTheCopyingToPeersWhereThatIsQuicker) {
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 16 << 10, 0, true), kSender)
       << "to be waited for costs a turn of the core";
   EXPECT_EQ(copier(all_to_all, Algorithm::one_shot, 32 << 10, 0, true), kEach);
+}
+
+// Broadcasts by ranks that share processors.
+TEST(PlanCopier, LendsLongCallsToNearPeersOnly) {
+  constexpr int kChunks = 256;
+  const auto copier = [](Collective collective, Algorithm algorithm, std::uint64_t bytes, int rank = 0,
+                         bool crowded = true) {
+    const auto found = copiers(collective, algorithm, bytes, Layout::of(4), rank, kChunks, {.crowded = crowded});
+    EXPECT_TRUE(std::ranges::all_of(found, [&](Copier each) { return each == found[0]; }));
+    return found.at(0);
+  };
+  using enum Algorithm;
+  for (const Algorithm algorithm : {chain, hierarchical, binomial_tree})
+    for (const int rank : {0, 1}) {
+      if (algorithm == binomial_tree && rank == 1) continue;  // a leaf
+      SCOPED_TRACE(to_string(algorithm));
+      EXPECT_EQ(copier(Collective::broadcast, algorithm, 4 << 20, rank), kSender);
+      EXPECT_EQ(copier(Collective::broadcast, algorithm, (4 << 20) + 1, rank), kFarSender);
+      EXPECT_NE(copier(Collective::broadcast, algorithm, 64 << 20, rank, false), kFarSender) << "with a core each";
+    }
+  EXPECT_EQ(copier(Collective::all_gather, one_shot, 5 << 20), kSender) << "another collective, in short pieces";
+  const Call of_floats{.collective = Collective::broadcast, .dtype = DType::float32, .count = (1 << 20) + 1};
+  const auto plan = make_plan(of_floats, *find_algorithm(Collective::broadcast, chain), 0, Layout::of(4), kChunks,
+                              {.crowded = true}, {});
+  const auto sends = [](const PlanStep& step) { return std::holds_alternative<SendStep>(step); };
+  const auto first_send = std::ranges::find_if(plan->steps, sends);
+  ASSERT_NE(first_send, plan->steps.end());
+  EXPECT_EQ(std::get<SendStep>(*first_send).copier, kFarSender) << "bytes, not elements";
 }
 
 TEST(PlanCopier, LeavesToPeersOnlyWhatTheProcessorReadsQuickly) {

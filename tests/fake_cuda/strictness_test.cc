@@ -41,7 +41,7 @@ bool second_stream_sees_the_first(bool waits, std::uint64_t seed) {
 }
 
 // Waits until condition() is true, for up to 20 s. Returns whether it is.
-template <typename Condition>
+template <class Condition>
 bool comes_true(Condition condition) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!condition()) {

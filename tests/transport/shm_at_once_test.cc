@@ -59,6 +59,7 @@ TEST_F(ShmAtOnce, SymmetricMemoryDoesOnlyIfTheSenderIsToCopy) {
   const std::byte* const lent = ShmPair::symmetric(pair.first);
   EXPECT_FALSE(goes(lent, shm::kCopyBelowBytes));
   EXPECT_FALSE(goes(lent, ShmPair::kBytes, kPeer));
+  EXPECT_FALSE(goes(lent, ShmPair::kBytes, kFarSender));
   EXPECT_TRUE(goes(lent, ShmPair::kBytes, kSender));
   EXPECT_TRUE(goes(lent, shm::kCopyBelowBytes - 1)) << "so few bytes are copied, whoever should";
   EXPECT_TRUE(goes(lent, 8));

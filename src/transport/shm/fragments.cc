@@ -5,17 +5,6 @@
 #include "tutti/error.h"
 
 namespace tutti::internal::shm {
-namespace {
-
-// Shorter messages that are delivered to a far core stay in this one's cache. Broadcast of symmetric memory by crowded
-// ranks between cores that share no cache, Zen 4, through the cache and past it: 8 MiB by 3 ranks 2850 us and 624, by 4
-// ranks 1920 and 905, by 8 ranks 4330 and 3150; 16 MiB by 4 ranks 4090 and 2340. The peer reads these messages
-// to pass them on, and reads them more slowly from this core's cache than from memory. But by 3 ranks 48 KiB 4.3
-// and 5.4, 64 KiB 5.3 and 6.5, and calls of 512 KiB, whose pieces are as long as those of 8 MiB, 43 and 52. Not
-// measured on an older Xeon, nor in other collectives.
-constexpr std::size_t kPastCacheFrom = 128 << 10;
-
-}  // namespace
 
 void Fragments::prepare_ring() {
   wants_ring_ = false;
@@ -56,12 +45,6 @@ bool Fragments::find_room(std::size_t bytes) {
   room_.kind = LineKind::ring;
   room_.is_read = ring.has_spare();
   return true;
-}
-
-void Fragments::deliver(std::byte* to, const std::byte* data, std::size_t bytes) {
-  if (bytes < kPastCacheFrom || copies_by_string(bytes)) return copy_to_peer(to, data, bytes);
-  look(bytes);
-  copy_bytes(to, data, bytes, is_far());
 }
 
 void Fragments::write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total) {

@@ -45,12 +45,11 @@ class Fragments {
   bool by_string(std::size_t bytes, std::size_t total) const {
     return (!is_one_way() || total >= between_cores().strings_one_way_from) && copies_by_string(bytes);
   }
-  // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere.
+  // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere;
+  // and before as many may be lent to it.
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
   bool is_far() const { return distance_.is_far(); }
 
-  // Copies a message to memory that both ranks map, where the peer wants it.
-  void deliver(std::byte* to, const std::byte* data, std::size_t bytes);
   // Copies a fragment to the room, and publishes the next line: `bytes` of a message of `total` bytes.
   void write(const Tag& tag, const std::byte* data, std::size_t bytes, std::uint64_t total);
   // Only publishes it: the fragment is there.

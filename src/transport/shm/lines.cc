@@ -50,4 +50,13 @@ void Lines::write_owed() {
   if (acks_.tell_alone(lanes_.out().ack)) lanes_.notify();
 }
 
+std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::size_t bytes) {
+  const LanePair& lanes = lines.lanes();
+  const PostedAt posted = lines.posts().find(message, tag, lanes.in(), lanes.peer());
+  if (posted.message == 0) return nullptr;
+  lanes.throw_if_withdrawn();
+  if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
+  return (posted.at & kPrivate) != 0 ? nullptr : posted_at(lanes, posted.at, bytes);
+}
+
 }  // namespace tutti::internal::shm

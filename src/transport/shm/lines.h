@@ -123,4 +123,8 @@ inline void Lines::note(const Line& line, std::uint32_t number) {
   reused_ = noted_;
 }
 
+// Where the peer wants this rank's message number `message`, of `bytes`, if that is in memory which both map; nullptr
+// if it is not, or if the peer has not said. Throws LengthMismatch, TagMismatch, ChannelClosed.
+std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::size_t bytes);
+
 }  // namespace tutti::internal::shm

@@ -9,10 +9,12 @@
 namespace tutti::internal::shm {
 namespace {
 
-// Memory of this rank's segment is lent even if the peer has said where it wants the message, unless this rank is to
-// copy. So the same side copies each time, and the copied cache lines stay with its core.
-bool is_lent(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Place& place) {
-  if (bytes < kCopyBelowBytes) return false;
+// Whether `place` is where the message lies in memory that both map, and this rank may lend it. Such a message is lent
+// even if the peer has said where it wants it, unless this rank is to copy. So the same side copies each time, and the
+// copied cache lines stay with its core.
+bool may_lend(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Copier copier,
+              Place& place) {
+  if (bytes < kCopyBelowBytes || copier.shared == SharedCopier::sender) return false;
   if (data != known.data || bytes != known.bytes) return lanes.own().holds(data, bytes, place);
   place = known.place;
   return true;
@@ -34,19 +36,9 @@ bool is_readable(Lines& lines, ReadableMemory& known, const SplitSender& splits,
          known.has(data, bytes);
 }
 
-// Where the peer wants message number `message`, or nullptr where it has not said.
-std::byte* posted_for(Lines& lines, std::uint64_t message, const Tag& tag, std::size_t bytes) {
-  const LanePair& lanes = lines.lanes();
-  const PostedAt posted = lines.posts().find(message, tag, lanes.in(), lanes.peer());
-  if (posted.message == 0) return nullptr;
-  lanes.throw_if_withdrawn();
-  if (posted.bytes != bytes) throw LengthMismatch{lanes.peer(), bytes, posted.bytes};
-  return (posted.at & kPrivate) != 0 ? nullptr : posted_at(lanes, posted.at, bytes);
-}
-
 }  // namespace
 
-// --- messages that are lent ------------------------------------------------------------------------------------------
+// --- messages that are lent or copied -------------------------------------------------------------------------------
 
 // Into a line of its own, for which there is room.
 inline void Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
@@ -65,7 +57,7 @@ void Sender::send_at_once(const Tag& tag, const std::byte* data, std::size_t byt
 // Whether a message that no line holds is to be copied, and has room.
 bool Sender::prepare_fragment(const std::byte* data, std::size_t bytes, Copier copier) {
   Place place;
-  if (copier.shared != SharedCopier::sender && is_lent(lines_.lanes(), {}, data, bytes, place)) return false;
+  if (may_lend(lines_.lanes(), {}, data, bytes, copier, place)) return false;
   if (is_readable(lines_, readable_, splits_, data, bytes, copier.ordinary)) return false;
   return fragments_.find_room_at_once(bytes);
 }
@@ -93,11 +85,14 @@ bool Sender::push(Message& message) {
   LineKind kind = LineKind::delivered;
   const bool splits = copier.ordinary == OrdinaryCopier::split;
   const auto reads = [&] { return is_readable(lines_, readable_, splits_, data, bytes, copier.ordinary); };
-  if (copier.shared != SharedCopier::sender && is_lent(lines_.lanes(), looked_up_, data, bytes, place)) {
+  const bool can_lend = may_lend(lines_.lanes(), looked_up_, data, bytes, copier, place);
+  const bool is_far = can_lend && copier.shared == SharedCopier::far_sender && reads_from_far(bytes);
+  std::byte* const to = can_lend && !is_far ? nullptr : posted_for(lines_, pushed_, tag, bytes);
+  if (can_lend && to == nullptr) {
     kind = copier.shared == SharedCopier::split && bytes <= kMostSplitBytes ? LineKind::split : LineKind::lent;
     at = place.offset;
-  } else if (auto* const to = posted_for(lines_, pushed_, tag, bytes); to != nullptr && !(splits && reads())) {
-    fragments_.deliver(to, data, bytes);
+  } else if (to != nullptr && !(splits && reads())) {
+    copy_to_peer(to, data, bytes, is_far);
   } else if (reads()) {
     kind = splits ? LineKind::split : LineKind::readable;
     at = reinterpret_cast<std::uintptr_t>(data) | kPrivate;
@@ -157,8 +152,7 @@ std::byte* Sender::reserve(const Tag& tag, std::size_t bytes, const std::byte* s
   copies_next_ = false;
   if (bytes <= kInlineBytes || !waiting_.empty() || !lines_.lanes().connect() || !lines_.has_room()) return nullptr;
   Place place;
-  if (source != nullptr && copier.shared != SharedCopier::sender &&
-      is_lent(lines_.lanes(), looked_up_, source, bytes, place)) {
+  if (source != nullptr && may_lend(lines_.lanes(), looked_up_, source, bytes, copier, place)) {
     looked_up_ = {source, bytes, place};
     return nullptr;
   }
