@@ -65,7 +65,7 @@ struct BetweenCores {
 
 // Of this processor, by its maker and its features (CPUID).
 const BetweenCores& between_cores();
-// For tests, before other threads ask.
+// For tests, while no other thread asks.
 void assume_between_cores(const BetweenCores& cores);
 
 }  // namespace tutti::internal

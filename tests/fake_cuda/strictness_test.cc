@@ -113,8 +113,8 @@ TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   });
-  // The driver lets this thread in until memory is freed. So the other thread starts only when this one has been in:
-  // otherwise it may come first, and nothing is seen to stop.
+  // `asks` has to be in the driver once before `frees` starts. Otherwise `frees` may take the lock first: then `asks`
+  // never gets in, and nothing is seen to stop.
   EXPECT_TRUE(comes_true([&] { return asked > 0; }));
   std::thread frees([&] { memory.reset(); });
   EXPECT_TRUE(comes_true([&] {

@@ -93,23 +93,31 @@ TEST(ShmDeliver, ASenderCopiesWhateverTheDistance) {
 }
 
 // The peer reads it where it lies.
-TEST(ShmDeliver, AFarSenderLendsWhatAFarPeerHasNotAskedFor) {
+void lends_to_a_far_peer(bool asks_first) {
   constexpr std::size_t kBytes = 128 << 10;
   PairOf of(true);
   std::byte* const from = allocate(of.pair.first, kBytes);
   const Bytes sent = message(kBytes, 1);
   std::ranges::copy(sent, from);
-  of.pair.to_second->send(kShmTag, from, kBytes, kFarSender);
   Bytes got(kBytes);
-  of.pair.to_first->receive(1, kShmTag, got.data(), kBytes);
+  const auto ask = [&] {
+    of.pair.to_first->receive(1, kShmTag, got.data(), kBytes);
+    of.pair.to_first->flush();
+  };
+  if (asks_first) ask();
+  of.pair.to_second->send(kShmTag, from, kBytes, kFarSender);
   EXPECT_EQ(of.pair.to_second->sent(), 1U);
+  if (!asks_first) ask();
   ASSERT_EQ(of.pair.to_first->received(), 2U);
   of.pair.to_first->flush();
   EXPECT_EQ(of.pair.to_second->sent(), 2U);
   EXPECT_EQ(got, sent);
 }
 
-// The peer's core has gone away meanwhile: the messages end in their order.
+TEST(ShmDeliver, AFarSenderLendsWhatAFarPeerHasNotAskedFor) { lends_to_a_far_peer(false); }
+TEST(ShmDeliver, AFarSenderLendsWhatAFarPeerWantsInOrdinaryMemory) { lends_to_a_far_peer(true); }
+
+// The peer's core is near at the first message and far at the second. The messages come back in order.
 TEST(ShmDeliver, ACopyIsBackOnlyAfterTheLoanBeforeIt) {
   constexpr std::size_t kBytes = 128 << 10;
   PairOf of(false);

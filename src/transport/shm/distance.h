@@ -6,7 +6,7 @@
 // EPYC, and near cores lose up to 2 times with them. Which it is cannot be known beforehand, least of all in a virtual
 // machine, whose cores move. So a look times how long one line takes that the peer polls or has just read. That depends
 // on the distance alone, and not on how this rank has written before. Copies by `rep movsb` (Fragments::by_string) need
-// no look, but for the question whether to copy at all (SharedCopier::far_sender).
+// no look. A SharedCopier::far_sender looks in any case, to know who copies.
 #pragma once
 
 #include <atomic>

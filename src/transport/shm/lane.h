@@ -73,7 +73,7 @@ static_assert(kMostAtOnceBytes <= std::min(kLeastOneWayBytes, fragment_bytes(kMi
 // (Plain loops, a round trip: 4 KiB read 1.4 us, by a ring 1.5; 8 KiB 1.6 and 2.5.)
 inline constexpr std::size_t kReadFromBytes = 8 << 10;
 // Symmetric memory below this is copied (through the ring, or to where a post says), so that nobody waits for it to
-// come back. The plan may say so of more (SharedCopier::sender).
+// come back. The plan may say so of more (SharedCopier::sender; far_sender, if the peer's core is far).
 inline constexpr std::size_t kCopyBelowBytes = 2 << 10;
 
 enum class LineKind : std::uint16_t {

@@ -9,7 +9,7 @@
 namespace tutti::internal::shm {
 namespace {
 
-// Whether `place` is where the message lies in memory that both map, and this rank may lend it. Such a message is lent
+// Whether this rank may lend the message, which then lies at `place` in memory that both map. Such a message is lent
 // even if the peer has said where it wants it, unless this rank is to copy. So the same side copies each time, and the
 // copied cache lines stay with its core.
 bool may_lend(const LanePair& lanes, const LookedUp& known, const std::byte* data, std::size_t bytes, Copier copier,
@@ -38,7 +38,7 @@ bool is_readable(Lines& lines, ReadableMemory& known, const SplitSender& splits,
 
 }  // namespace
 
-// --- messages that are lent or copied -------------------------------------------------------------------------------
+// --- messages that are lent or copied --------------------------------------------------------------------------------
 
 // Into a line of its own, for which there is room.
 inline void Sender::push_inside(const Tag& tag, const std::byte* data, std::size_t bytes) {
