@@ -61,10 +61,10 @@ constexpr CopiesBelow kOnlySendsCopies{32 * kKiB + 1, 128 * kKiB, 12 * kKiB};
 // broadcast, 4 crowded ranks: 4 KiB 2.0 and 0.8, 64 KiB 6.0 and 4.0, 2 MiB 154 and 140; between cores that share no
 // cache 1 MiB 297 and 82.
 constexpr CopiesBelow kBroadcastCopies{kOnlySendsCopies.usual, kAny, kOnlySendsCopies.dear}, kPassesOnCopies{0, kAny};
-// Broadcasts of more bytes: if the peer is near, it is lent the message, and if it is far, the message is copied past
-// the cache (SharedCopier::far_sender). Zen 4, copied through the cache and lent, near: 8 MiB by 4 ranks 1690 and 940,
-// by 8 ranks 4690 and 2700; but 1 MiB by 3 ranks 50 and 102. Copied through the cache, lent, and copied past it, far: 8
-// MiB by 4 ranks 2200, 2630 and 1070. Calls of up to 4 MiB by 4 to 16 ranks, and by 3 ranks above 1 MiB, go by
+// In a broadcast of more than this by crowded ranks, a near peer is lent the message, and for a far peer it is copied
+// past the cache (SharedCopier::far_sender). Zen 4, copied through the cache and lent, near: 8 MiB by 4 ranks 1690 and
+// 940, by 8 ranks 4690 and 2700; but 1 MiB by 3 ranks 50 and 102. Copied through the cache, lent, and copied past it,
+// far: 8 MiB by 4 ranks 2200, 2630 and 1070. Calls of up to 4 MiB by 4 to 16 ranks, and by 3 ranks above 1 MiB, go by
 // one_shot. Other processors: not measured.
 constexpr std::size_t kByDistanceAbove = 4096 * kKiB;
 // Communicator::send(), a round trip: 2 KiB 0.50 and 0.31, 4 KiB 0.51 and 0.47, 8 KiB 0.53 and 0.66. One after the

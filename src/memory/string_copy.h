@@ -20,8 +20,8 @@ void assume_string_copies_are_quick(bool quick);
 
 // to[0, bytes) = from[0, bytes), which do not overlap. Of any length; copies_by_string() says where it is quick.
 void copy_by_string(std::byte* to, const std::byte* from, std::size_t bytes);
-// The same between cores: by that instruction where it is quick, else by copy_bytes(), which past_cache is for.
-// Fragments has exceptions.
+// The same between cores: by that instruction where it is quick, else by copy_bytes(). past_cache is for
+// copy_bytes() alone. Fragments::write() has exceptions.
 void copy_to_peer(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache = false);
 
 }  // namespace tutti::internal

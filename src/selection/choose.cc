@@ -134,9 +134,8 @@ std::vector<Rule> built_in_rules() {
       {all_gather, kAnyRanks, HostCount::any, kAnyBytes, canonical, ring},
       {broadcast, kAnyRanks, HostCount::any, kSharedFrom - 1, canonical, binomial_tree},
       // Measured with 3, 4, 6, 8 and 16 ranks on 2 cores (bench/results/2026-11-27-many-ranks.md), not with a core
-      // each. By chain and by hierarchical, 8 MiB, near: 12 ranks 30600 and 13500 us, 16 ranks 41900 and 19400. 32
-      // ranks
-      // lose below 2 MiB (bench/results/2026-11-28-fragments.md).
+      // each. 8 MiB by chain and by hierarchical, near: 12 ranks 30600 and 13500 us, 16 ranks 41900 and 19400. With 32
+      // ranks hierarchical loses below 2 MiB (bench/results/2026-11-28-fragments.md).
       {broadcast, 3, HostCount::one, 64 * kKiB, canonical, binomial_tree},
       {broadcast, 2, HostCount::one, kAnyBytes, canonical, chain},
       {broadcast, 3, HostCount::one, 1024 * kKiB, canonical, chain},

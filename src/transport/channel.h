@@ -94,9 +94,9 @@ class Channel {
                              bool past_cache = false) = 0;
   virtual void commit(const Tag& tag) = 0;
 
-  // Before `bytes` are written, or lent, that the peer will read: whether what is written should go past the cache, as
-  // fetching it from this core's cache would take the peer longer. May look how far the peer's core is. False if this
-  // rank would copy so few bytes.
+  // Before `bytes` that the peer will read are written, or lent to it: whether the peer's core is far. If so, what is
+  // written should go past the cache, because the peer would fetch it more slowly from this core's cache. May look how
+  // far that core is. False if this rank would copy so few bytes.
   virtual bool reads_from_far(std::size_t bytes) {
     static_cast<void>(bytes);
     return false;

@@ -23,7 +23,7 @@ constexpr std::size_t kCrowdedCount = (4 << 20) / sizeof(std::uint32_t) + 77;  /
 
 enum class CrowdedMemory { symmetric, ordinary, mixed };
 
-// A rank's, in symmetric memory or not. All ranks make theirs at once.
+// The values of a rank, in symmetric or in ordinary memory. All ranks make theirs at the same time.
 class CrowdedValues {
  public:
   CrowdedValues(Communicator& world, bool is_symmetric)
@@ -35,7 +35,7 @@ class CrowdedValues {
   }
 
  private:
-  Memory symmetric_;  // which each rank has to ask for, if one does
+  Memory symmetric_;  // all ranks have to ask for it, if one does
   std::vector<std::uint32_t> ordinary_;
 };
 
@@ -48,7 +48,7 @@ bool count_from(std::span<const std::uint32_t> values, std::uint32_t first) {
   return true;
 }
 
-// Each call has other values than the one before, which the root and the others overwrite at once.
+// Each call has other values than the one before. Each rank overwrites those of the last call as soon as it has ended.
 void broadcasts(Communicator& world, CrowdedMemory kind, Algorithm algorithm) {
   const bool is_symmetric = kind == CrowdedMemory::symmetric || (kind == CrowdedMemory::mixed && world.rank() % 2 == 0);
   CrowdedValues in(world, is_symmetric), out(world, is_symmetric);

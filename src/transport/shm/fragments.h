@@ -45,8 +45,8 @@ class Fragments {
   bool by_string(std::size_t bytes, std::size_t total) const {
     return (!is_one_way() || total >= between_cores().strings_one_way_from) && copies_by_string(bytes);
   }
-  // Before `bytes` are written by vectors that the peer will read: to room that this rank has not read, or elsewhere;
-  // and before as many may be lent to it.
+  // Before `bytes` that the peer will read are written by vectors, to room that this rank has not read or elsewhere;
+  // also before a message of so many bytes that may be lent to the peer.
   void look(std::size_t bytes) { distance_.look(lines_.next().stamp, bytes); }
   bool is_far() const { return distance_.is_far(); }
 
