@@ -107,7 +107,7 @@ class Job {
 
 TEST(Status, NamesTheRankThatSleeps) {
   Job job(3, "rank 1 sleeps");
-  const std::string out = job.says("Rank 1 has not entered");
+  const std::string out = job.says("Waiting for it, in world: ranks 0, 2.");
   EXPECT_THAT(out, HasSubstr("job " + job.number() + ": 3 ranks, of which 3 answer here"));
   EXPECT_THAT(out, HasSubstr("Rank 1 has not entered all_reduce #4 (float32 x 2, sum"));
   EXPECT_THAT(out, HasSubstr("it completed all_reduce #3 (float32 x 2, max"));

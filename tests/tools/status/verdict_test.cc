@@ -52,6 +52,14 @@ TEST(StatusVerdict, BlamesNobodyForAMoment) {
   EXPECT_THAT(verdict_on({idle(0, 4), idle(1, 4)}), HasSubstr("No rank has waited"));
 }
 
+// As the table has them, whoever came last.
+TEST(StatusVerdict, NamesWhoHasWaitedShortlyForOneThatIsBlamed) {
+  EXPECT_THAT(verdict_on({waiting(0, 5, 1, 50'000), idle(1, 4), waiting(2, 5, 1)}),
+              HasSubstr("Waiting for it, in world: ranks 0, 2."));
+  EXPECT_THAT(verdict_on({waiting(0, 5, 3, 50'000), idle(1, 4), waiting(2, 5, 1), idle(3, 4)}),
+              HasSubstr("Waiting for it, in world: rank 2."));
+}
+
 TEST(StatusVerdict, NamesARankThatDoesNotAnswerOrIsNotThere) {
   const RankReport stopped{.job = "7", .rank = 1, .pid = 5, .why_none = "its process is stopped"};
   EXPECT_THAT(verdict_on({waiting(0, 5, 1), stopped}), HasSubstr("Rank 1 does not answer: its process is stopped"));
@@ -62,6 +70,13 @@ TEST(StatusVerdict, NamesARankThatIsInTheCallAndWaitsForNobody) {
   RankReport drives_nothing = waiting(1, 5, 0);
   drives_nothing.communicators[0].waits_for.reset();
   EXPECT_THAT(verdict_on({waiting(0, 5, 1), drives_nothing}), HasSubstr("Rank 1 is in all_reduce #5"));
+}
+
+TEST(StatusVerdict, SaysThatARankHasWaitedForAMoment) {
+  EXPECT_THAT(verdict_on({waiting(0, 5, 1), waiting(1, 5, 2, 50'000), idle(2, 5)}),
+              HasSubstr("Rank 1 is in all_reduce #5 (float32 x 2, sum) too and has waited for rank 2 for 0.1 s only."));
+  EXPECT_THAT(verdict_on({waiting(0, 5, 1), waiting(1, 4, 2, 10'000), idle(2, 5)}),
+              HasSubstr("it is in all_reduce #4 (float32 x 2, sum), and has waited for rank 2 for 0.0 s only there."));
 }
 
 TEST(StatusVerdict, FollowsARankIntoAnotherCommunicator) {

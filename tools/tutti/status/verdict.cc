@@ -27,7 +27,13 @@ std::string in_words(const Edge& edge) {
                      edge.communicator->name);
 }
 
-// The rank that `edge` leads to waits for nobody: what of it?
+std::string whom_it_waits_for(const RankReport& rank, const CommunicatorReport& there) {
+  if (!there.waits_for) return "waits for nobody";
+  return fmt::format("has waited for rank {} for {} only", there.waits_for->rank,
+                     age(rank.time_us - there.waits_for->since_us));
+}
+
+// The rank that `edge` leads to waits for nobody, or only for a moment: what of it?
 std::string blame(const RankReport* straggler, const Edge& edge) {
   const std::string who = fmt::format("Rank {}", edge.to);
   const CallReport& call = *edge.communicator->last;
@@ -39,18 +45,18 @@ std::string blame(const RankReport* straggler, const Edge& edge) {
     return fmt::format("{} has not entered {}: it has no communicator {}", who, call.name(), edge.communicator->name);
   if (!there->error_text.empty()) return fmt::format("{} says that {} has failed", who, there->name);
   if (!there->last || there->last->number < call.number) {
-    const std::string before = !there->last ? "it has made no call yet"
-                               : there->is_in_call()
-                                   ? fmt::format("it is in {}, and waits for nobody there", there->last->name())
-                                   : fmt::format("it completed {} {} ago", there->last->name(),
-                                                 age(straggler->time_us - *there->last->end_us));
+    const std::string before = !there->last          ? "it has made no call yet"
+                               : there->is_in_call() ? fmt::format("it is in {}, and {} there", there->last->name(),
+                                                                   whom_it_waits_for(*straggler, *there))
+                                                     : fmt::format("it completed {} {} ago", there->last->name(),
+                                                                   age(straggler->time_us - *there->last->end_us));
     return fmt::format("{} has not entered {}: {}", who, call.name(), before);
   }
   if (there->last->number == call.number && there->is_in_call())
-    return fmt::format(
-        "{} is in {} too and waits for nobody: it computes, waits for a device, or started the call and "
-        "does not look after it",
-        who, call.name());
+    return fmt::format("{} is in {} too and {}{}", who, call.name(), whom_it_waits_for(*straggler, *there),
+                       there->waits_for ? ""
+                                        : ": it computes, waits for a device, or started the call and does not look "
+                                          "after it");
   return fmt::format("{} has completed {}: what it sent should come at any moment", who, call.name());
 }
 
@@ -73,26 +79,27 @@ std::string age(std::int64_t us) {
 
 std::string verdict_on(const std::vector<RankReport>& reports) {
   std::map<int, const RankReport*> by_rank;
-  std::map<int, Edge> first_wait;  // the longest
+  std::map<int, Edge> long_wait, short_wait;  // of each rank the longest one; nobody is blamed for a short one
   for (const RankReport& report : reports) {
     by_rank[report.rank] = &report;
-    std::int64_t longest = kWorthNamingUs;
+    std::int64_t longest = 0;
     for (const CommunicatorReport& communicator : report.communicators) {
       if (!communicator.waits_for || !communicator.is_in_call() || !communicator.error_text.empty()) continue;
       const std::int64_t waited = report.time_us - communicator.waits_for->since_us;
       if (waited < longest) continue;
       longest = waited;
-      first_wait.insert_or_assign(report.rank, Edge{report.rank, communicator.waits_for->rank, &communicator});
+      (waited < kWorthNamingUs ? short_wait : long_wait)
+          .insert_or_assign(report.rank, Edge{report.rank, communicator.waits_for->rank, &communicator});
     }
   }
   std::map<int, Blamed> blamed;
   std::map<std::set<int>, std::vector<Edge>> cycles;
-  for (const auto& [rank, wait] : first_wait) {
+  for (const auto& [rank, wait] : long_wait) {
     std::vector<Edge> way;
     const auto is_on_way = [&](int at) { return std::ranges::find(way, at, &Edge::from); };
     int at = rank;
-    while (first_wait.contains(at) && is_on_way(at) == way.end()) {
-      way.push_back(first_wait.at(at));
+    while (long_wait.contains(at) && is_on_way(at) == way.end()) {
+      way.push_back(long_wait.at(at));
       at = way.back().to;
     }
     if (const auto begin = is_on_way(at); begin != way.end()) {
@@ -104,7 +111,12 @@ std::string verdict_on(const std::vector<RankReport>& reports) {
       blamed.try_emplace(at, Blamed{way.back()}).first->second.waiting.insert(rank);
     }
   }
-  if (first_wait.empty()) return "No rank has waited for another one for longer than 0.1 s.\n";
+  for (const auto& [rank, wait] : short_wait) {
+    const auto same = blamed.find(wait.to);
+    if (same != blamed.end() && same->second.edge.communicator->id == wait.communicator->id)
+      same->second.waiting.insert(rank);
+  }
+  if (long_wait.empty()) return "No rank has waited for another one for longer than 0.1 s.\n";
   std::vector<const Blamed*> most;
   for (const auto& [rank, one] : blamed) most.push_back(&one);
   std::ranges::stable_sort(most, std::greater(), [](const Blamed* one) { return one->waiting.size(); });
