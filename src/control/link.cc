@@ -16,20 +16,20 @@ Link::Link(asio::io_context& io, Socket socket, Handshake handshake)
     : fd_(socket.release()), descriptor_(io, fd_), deadline_(io), handshake_(std::move(handshake)) {}
 
 void Link::start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit) {
+  answer_limit_ = answer_limit;
   give_up_after(still_connecting ? connect_limit : answer_limit);
   connected_ = !still_connecting;
   if (connected_) return shake({});
-  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write,
-                         [self = shared_from_this(), answer_limit](error_code ec) {
-                           if (ec || !self->is_open()) return;
-                           if (const int error = error_of(self->fd_)) {
-                             self->unanswered_ = error != ECONNREFUSED;  // there is no way to its host, say
-                             return self->end(std::generic_category().message(error));
-                           }
-                           self->connected_ = true;
-                           self->give_up_after(answer_limit);
-                           self->shake({});
-                         });
+  descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](error_code ec) {
+    if (ec || !self->is_open()) return;
+    if (const int error = error_of(self->fd_)) {
+      self->unanswered_ = error != ECONNREFUSED;  // there is no way to its host, say
+      return self->end(std::generic_category().message(error));
+    }
+    self->connected_ = true;
+    self->await_answer();
+    self->shake({});
+  });
 }
 
 void Link::give_up_after(Clock::duration limit) {
@@ -148,6 +148,9 @@ void Link::shake(std::span<const std::byte> bytes) {
   write();
   if (handshake_.failed()) return end(handshake_.reason());
   if (!handshake_.done()) {
+    // This end may have got no processor for long. Once it has said its proof, the other end has the connection, and
+    // would take its end for that of the process.
+    if (!bytes.empty() && !answer.empty()) await_answer();
     if (bytes.empty()) wait_until_readable();
     return;
   }

@@ -30,7 +30,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   Link(boost::asio::io_context& io, Socket socket, Handshake handshake);
 
-  // The connecting must be over within the first limit, and the handshake within the second of that.
+  // The connecting must be over within the first limit. Each answer of the handshake must come within the second after
+  // what it answers.
   void start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit);
 
   // After on_authenticated, one of:
@@ -55,6 +56,7 @@ class Link : public std::enable_shared_from_this<Link> {
 
  private:
   void give_up_after(Clock::duration limit);
+  void await_answer() { give_up_after(answer_limit_); }
   void wait_until_readable();
   void wait_until_writable();
   void read();
@@ -66,6 +68,7 @@ class Link : public std::enable_shared_from_this<Link> {
   int fd_;  // valid while the descriptor is open
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer deadline_;
+  Clock::duration answer_limit_{};
   Handshake handshake_;
   FrameReader frames_{0};
   std::vector<std::byte> out_;
