@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import random
 import socket
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 # Each rank is forked from a process that has imported what takes long, and has done nothing else.
@@ -17,9 +20,28 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """It lies below those that the kernel gives to connections: any of these may be taken before a rank listens there."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    low = range(15000, min(28000, first))
+    for port in (*random.sample(low, min(100, len(low))), 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:  # another one has it
+                continue
+            return probe.getsockname()[1]
+    raise OSError("no port is free")
+
+
+def meet(name: str, ranks: Iterable[int] = ()) -> None:
+    """Waits until these ranks have come here; else all. It uses files, not the library: a failure cannot end it, and
+    once it is over no rank is in an earlier call."""
+    folder, until = Path(os.environ["RANKS_FOLDER"]), time.monotonic() + 60
+    (folder / f"{name} {os.environ['RANK']}").touch()
+    for rank in ranks or range(int(os.environ["WORLD_SIZE"])):
+        while not (folder / f"{name} {rank}").exists():
+            assert time.monotonic() < until, f"rank {rank} does not come to {name!r}"
+            time.sleep(0.005)
 
 
 def _run(function: Callable[..., Any], rank: int, size: int, environment: dict[str, str], arguments: tuple[Any, ...],
@@ -36,8 +58,9 @@ class Ranks:
     """`size` processes that run function(rank, size, *arguments), with the variables of torchrun."""
 
     def __init__(self, size: int, function: Callable[..., Any], *arguments: Any, **environment: str):
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # for meet()
         common = dict(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), OMP_NUM_THREADS="1",
-                      TUTTI_SECRET="of-this-test", **environment)
+                      TUTTI_SECRET="of-this-test", RANKS_FOLDER=self._folder.name, **environment)
         _CONTEXT.set_forkserver_preload([name for name in ("tutti", "torch.distributed") if name in sys.modules])
         self._results = _CONTEXT.Queue()
         self.processes = []

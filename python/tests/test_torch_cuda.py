@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from ranks import Ranks, run
+from ranks import Ranks, meet, run
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
@@ -127,7 +127,7 @@ def test_every_operation_gives_the_bits_of_the_host(size, transport):
 
 def follows_the_streams(rank, size):
     device = joined(rank)
-    cycles = 200_000_000  # a tenth of a second and more
+    cycles = 4_000_000_000  # two seconds and more
     # Whatever a first call makes, and the first use of a kernel, may wait for the device.
     x = torch.zeros(1 << 20, device=device)
     x += 1
@@ -154,11 +154,11 @@ def follows_the_streams(rank, size):
                 y = x * 2  # after the call
                 assert not stream.query()
                 stream.synchronize()
-                assert returned < 0.05, returned
+                assert returned < 1, returned
                 assert torch.equal(y.cpu(), torch.full((1 << 20,), float(size * (size + 1))))
     # The memory of a tensor that is gone is not given to another before the call is over.
     for _ in range(20):
-        torch.cuda._sleep(cycles // 100)
+        torch.cuda._sleep(cycles // 2000)
         work = dist.all_reduce(torch.ones(1 << 18, device=device), async_op=True)
         other = torch.full((1 << 18,), 7.0, device=device)
         work.wait()
@@ -258,14 +258,13 @@ def test_fully_sharded_parameters():
 def is_left(rank, size):
     device = joined(rank)
     x = torch.ones(1 << 20, device=device)
-    dist.all_reduce(x)
-    torch.cuda.synchronize()
-    if rank == size - 1:
-        os._exit(3)
     with pytest.raises(RuntimeError, match=f"rank {size - 1}"):
         for _ in range(1000):
             dist.all_reduce(x)
             torch.cuda.synchronize()
+            if rank == size - 1:
+                os._exit(3)  # another rank may still be in its first call
+    meet("failed", range(size - 1))  # else one may blame the other, which has ended
 
 
 def test_a_rank_that_dies_is_named():

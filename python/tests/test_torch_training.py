@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from ranks import Ranks, free_port, run
+from ranks import Ranks, free_port, meet, run
 
 torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
@@ -215,9 +215,11 @@ def trains_until_a_rank_dies(rank, size, shared):
     try:
         while True:
             parallel(torch.ones(4, 8)).sum().backward()
-            last = time.time()
+            last = time.monotonic()
     except RuntimeError as error:
-        return time.time() - last, str(error)
+        took = time.monotonic() - last
+        meet("failed", [0, 2])  # else one may blame the other, which has ended
+        return took, str(error)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -229,18 +231,22 @@ def test_a_rank_that_is_killed_is_named_on_all_others(transport, shared):
         process.join(30)
     assert sorted(rank for rank, _, _ in said) == [0, 2]
     for _, good, (took, text) in said:
-        assert good and "rank 1" in text and took < 5, said  # a moment; but this machine is shared
+        assert good and "rank 1" in text and "no word from it" not in text, said  # so not by its silence
+        assert took < 20, said  # a moment; but this machine is shared
 
 
 def late_for_training(rank, size):
-    dist.init_process_group("tutti", timeout=timedelta(seconds=2))
+    dist.init_process_group("tutti")
     parallel = DistributedDataParallel(torch.nn.Linear(8, 1))
     parallel(torch.ones(4, 8)).sum().backward()
+    meet("trained")
     if rank == 1:
-        time.sleep(4)
+        meet("failed")
         return ""
+    dist.group.WORLD.set_timeout(timedelta(seconds=2))  # not before: all of that may take long
     with pytest.raises(RuntimeError) as raised:  # not: gradients of this rank only
         parallel(torch.ones(4, 8)).sum().backward()
+    meet("failed")
     return str(raised.value)
 
 
@@ -275,7 +281,7 @@ def test_torchrun_starts_a_job_again_from_its_checkpoint(tmp_path):
     checkpoint = tmp_path / "weights.pt"
     whole = weights(example(2, "--steps", "200"))
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()),
-               "--max-restarts", "3", str(EXAMPLE), "--steps", "200", "--step-ms", "10", "--checkpoint", str(checkpoint)]
+               "--max-restarts", "3", str(EXAMPLE), "--steps", "200", "--step-ms", "40", "--checkpoint", str(checkpoint)]
     job = subprocess.Popen(command, env=dict(os.environ, OMP_NUM_THREADS="1"), stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
@@ -286,5 +292,5 @@ def test_torchrun_starts_a_job_again_from_its_checkpoint(tmp_path):
     os.kill(int(workers[1]), signal.SIGKILL)
     said, errors = job.communicate(timeout=120)
     assert job.returncode == 0, said + errors
-    assert re.search(r"goes on from step (50|100|150)", said), said
+    assert re.search(r"goes on from step (50|100|150|200)", said), said
     assert weights(said) == whole  # as if nothing had happened

@@ -99,7 +99,10 @@ void JoinClient::introduce() {
   link_->on_closed = [this](const std::string& why) { closed(why); };
   link_->carry_messages(FrameReader::kFromHub);
   try {
-    if (!introduction_) introduction_ = user_.introduce(link_->own_end());
+    if (!introduction_) {
+      last_error_.clear();  // of the time before rank 0 could be reached
+      introduction_ = user_.introduce(link_->own_end());
+    }
     link_->send(*introduction_);
   } catch (const Error& error) {
     const Error told = join_error(error.code, settings_.rank, -1, error.what());
@@ -111,6 +114,7 @@ void JoinClient::introduce() {
 void JoinClient::received(const ControlMessage& message) {
   joiner_.received(message);
   if (!joiner_.try_again().empty()) return try_again();
+  last_error_.clear();  // of ranks 0 that have put this rank off: this one has not
   if (joiner_.error()) return fail(*joiner_.error());
   if (!joiner_.table()) return;
   over_ = true;
@@ -139,7 +143,8 @@ void JoinClient::try_again() {
 
 void JoinClient::overdue() {
   if (over_) return;
-  if (is_introduced()) return fail(joiner_.overdue(settings_.join_timeout));
+  // A rank that was put off, and has no answer to its next attempt yet, says why it was put off.
+  if (is_introduced() && last_error_.empty()) return fail(joiner_.overdue(settings_.join_timeout));
   if (is_outside())
     return fail(join_error(ErrorCode::invalid_argument, settings_.rank, settings_.rank,
                            "rank " + std::to_string(settings_.rank) + outside(settings_.size) +

@@ -53,10 +53,11 @@ void JoinServer::arrived(const std::shared_ptr<Link>& link) {
 void JoinServer::first_words(const std::shared_ptr<Link>& link, const ControlMessage& message) {
   const int rank = link->handshake().opening().from;
   const auto* introduction = std::get_if<Introduction>(&message);
-  if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !is_complete_ && !refusal_) {
-    ++told_;
+  if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !is_complete_) {
+    ++told_;  // it knows
     link->finish(kHubLingers);
-    refuse_all({refusal->code, rank, refusal->message}, kHubLingers);
+    if (!refusal_) return refuse_all({refusal->code, rank, refusal->message}, settings_.connect_timeout);
+    if (all_told()) fail_after(milliseconds(0));
   } else if (!introduction || introduction->member.rank != rank) {
     link->close();
   } else if (const auto other = join_ ? join_->other_attempt(*introduction) : std::nullopt) {
@@ -77,7 +78,7 @@ void JoinServer::first_words(const std::shared_ptr<Link>& link, const ControlMes
 void JoinServer::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
   if (const auto refusal = join_->admit(introduction)) {
     refuse(link, *refusal);
-    return refuse_all(*refusal, kHubLingers);
+    return refuse_all(*refusal, settings_.connect_timeout);
   }
   const int rank = introduction.member.rank;
   links_[static_cast<std::size_t>(rank)] = link;

@@ -169,8 +169,13 @@ void Group::advance() {
                 (current_->plan->call.flags == kUnequalRows ? "both say the same of the length of the row?"
                                                             : "all ranks run the same version?")});
   } catch (const ChannelClosed& closed) {
-    cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
-    is_cut_off();
+    // What this rank lacks itself it knows best. Else a peer that is turned away may be the first to speak.
+    if (const Failure found = failure_of(closed); found.code == ErrorCode::system) {
+      accuse(found);
+    } else {
+      cut_off_ = CutOff{closed, BackoffPolicy::Clock::now() + kVerdictWithin};
+      is_cut_off();
+    }
   } catch (const Error& error) {
     accuse(error.code == ErrorCode::system ? own_failure(error.what()) : Failure{error.code, error.peer, error.what()});
   } catch (const std::bad_alloc&) {

@@ -23,11 +23,12 @@ constexpr std::chrono::milliseconds kLongestBetweenAsking{1000};
 constexpr std::chrono::milliseconds kGraceAfterLeaving{1000}, kGraceOverANetwork{5000};
 // Likewise of a rank that is lost. All are to hear of it within a second.
 constexpr std::chrono::milliseconds kGraceAfterLoss{200};
-// At a timeout all ranks are asked whether they are in the call. They have that long to answer.
-constexpr std::chrono::milliseconds kSurveyWithin{300};
-// If all are in it, a peer may know better who holds the call up. So it is let time out first. At most a fourth of the
-// timeout.
-constexpr std::chrono::milliseconds kGraceForWhoKnows{1000};
+// At a timeout all ranks are asked whether they are in the call. They have that long to answer: a machine that others
+// use too may give their control threads no processor for a while.
+constexpr std::chrono::milliseconds kSurveyWithin{2000};
+// If all are in it, a peer may know better who holds the call up. So it is let time out first. Of the longer time at
+// most a fourth of the timeout.
+constexpr std::chrono::milliseconds kLeastGrace{300}, kGraceForWhoKnows{1000};
 
 // A look counts at most a fourth of the timeout, so that several are needed; but at least that much.
 constexpr std::chrono::milliseconds kLeastCounted{1};
@@ -135,20 +136,19 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     job_->control().survey(members_.job_ranks(), id_, told_as_, current_->sequence);
   }
   const auto absent = waited <= timeout
-                          ? std::vector<int>{}
+                          ? std::nullopt
                           : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
+  const bool may_know = answers_.has_entered(peer, current_->sequence);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
   const bool is_beyond = answers_.is_beyond(peer, current_->sequence);
   if (stall_.sends_no_more_for(has_left || is_beyond, local ? kGraceAfterLeaving : kGraceOverANetwork)) {
     if (is_beyond) return accuse(mismatch_of_long_ago(peer));
     accuse({ErrorCode::peer_left, peer,
             members_.name_of(peer) + " has left without entering " + members_.name_of(current_->call())});
-  } else if (!absent.empty()) {
-    accuse({ErrorCode::timeout, absent.front(),
-            answers_.absence_of(absent, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
-  } else if (waited > timeout + kSurveyWithin +
-                          (answers_.has_entered(peer, current_->sequence) ? std::min(timeout / 4, kGraceForWhoKnows)
-                                                                          : std::chrono::milliseconds(0))) {
+  } else if (absent && !absent->empty()) {
+    accuse({ErrorCode::timeout, absent->front(),
+            answers_.absence_of(*absent, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
+  } else if (absent && waited > timeout + kLeastGrace + (may_know ? std::min(timeout / 4, kGraceForWhoKnows) : 0ms)) {
     accuse({ErrorCode::timeout, peer,
             answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {

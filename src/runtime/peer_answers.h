@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,15 +46,16 @@ class PeerAnswers {
            answer->second.call == Tag{};
   }
 
-  // The ranks that have said that they are not in the call, if all others but `own` have answered or `is_late`.
-  std::vector<int> absent_from(std::uint32_t sequence, int own, bool is_late) const {
+  // The ranks that have said that they are not in the call. Nothing while one but `own` has not answered, unless
+  // `is_late`.
+  std::optional<std::vector<int>> absent_from(std::uint32_t sequence, int own, bool is_late) const {
     const std::lock_guard lock(mutex_);
     std::vector<int> absent;
     for (int peer = 0; peer < members_.size(); ++peer) {
       if (peer == own) continue;
       const auto answer = answers_.find(peer);
       const bool is_here = answer != answers_.end() && answer->second.sequence == sequence;
-      if (!is_here && !is_late) return {};
+      if (!is_here && !is_late) return std::nullopt;
       if (is_here && !answer->second.entered) absent.push_back(peer);
     }
     return absent;

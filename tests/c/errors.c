@@ -136,7 +136,9 @@ void an_abort_reaches_all(tutti_comm_t world, int rank, int size) {
 
 void a_lost_rank_is_told_without_a_call(tutti_comm_t world, int rank, int size) {
   tutti_result_t failure = TUTTI_SUCCESS;
-  SUCCEEDS(tutti_barrier(world, NULL));
+  /* The last rank may leave the barrier, and die, while another one is still in it. */
+  const tutti_result_t met = tutti_barrier(world, NULL);
+  EXPECT(met == TUTTI_SUCCESS || (rank != size - 1 && met == TUTTI_REMOTE_ERROR));
   if (rank == size - 1) kill(getpid(), SIGKILL);
   for (int i = 0; i < 2000 && failure == TUTTI_SUCCESS; ++i) {
     SUCCEEDS(tutti_comm_get_async_error(world, &failure));

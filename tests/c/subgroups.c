@@ -94,7 +94,7 @@ static void inherit(tutti_comm_t world, int rank, int size) {
   if (rank % 2 == 1) {
     SUCCEEDS(tutti_comm_set_order(world, TUTTI_ORDER_ANY));
     SUCCEEDS(tutti_comm_set_algorithm(world, "ring"));
-    SUCCEEDS(tutti_comm_set_timeout(world, 400));
+    SUCCEEDS(tutti_comm_set_timeout(world, 3000));
     SUCCEEDS(tutti_comm_create_group(world, pair, 2, "pair", &part));
     SUCCEEDS(tutti_comm_set_timeout(world, 0));
     SUCCEEDS(tutti_comm_set_algorithm(world, NULL));

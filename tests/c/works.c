@@ -51,7 +51,6 @@ void works_time_out(tutti_comm_t world, int rank, int size) {
   int done = -1, in = 1, out = 0;
   (void)size;
   FAILS(tutti_comm_set_timeout(world, -1), TUTTI_INVALID_ARGUMENT, "timeout");
-  SUCCEEDS(tutti_comm_set_timeout(world, 300));
   SUCCEEDS(tutti_barrier(world, NULL));
   if (rank != 0) {
     tutti_result_t failure = TUTTI_SUCCESS;
@@ -61,6 +60,7 @@ void works_time_out(tutti_comm_t world, int rank, int size) {
     EXPECT(failure == TUTTI_REMOTE_ERROR);
     return;
   }
+  SUCCEEDS(tutti_comm_set_timeout(world, 3000)); /* another rank may still be in the barrier */
   SUCCEEDS(tutti_start_all_reduce(&in, &out, 1, TUTTI_INT32, TUTTI_SUM, world, NULL, &work));
   SUCCEEDS(tutti_work_wait_for(work, 10, &done));
   EXPECT(done == 0);
@@ -91,8 +91,8 @@ void works_time_out_by_their_own_timeout(tutti_comm_t world, int rank, int size)
   int ones[3] = {1, 1, 1}, out[3] = {0, 0, 0};
   const int root = 1;
   SUCCEEDS(tutti_barrier(world, NULL));
-  if (rank == 0) SUCCEEDS(tutti_comm_set_timeout(world, 300));
-  if (rank != 0) sleep_ms(900);
+  if (rank == 0) SUCCEEDS(tutti_comm_set_timeout(world, 1500)); /* its next two lines may take that long */
+  if (rank != 0) sleep_ms(2200);
   SUCCEEDS(tutti_start_all_reduce(&ones[0], &out[0], 1, TUTTI_INT32, TUTTI_SUM, world, NULL, &work));
   SUCCEEDS(tutti_work_set_timeout(work, 20000));
   SUCCEEDS(tutti_work_wait(work));
@@ -115,7 +115,7 @@ void works_time_out_by_their_own_timeout(tutti_comm_t world, int rank, int size)
     SUCCEEDS(tutti_work_free(work));
     return;
   }
-  SUCCEEDS(tutti_work_set_timeout(work, 300));
+  SUCCEEDS(tutti_work_set_timeout(work, 3000)); /* the others may be late, too */
   FAILS(tutti_work_wait(work), TUTTI_REMOTE_ERROR, "rank 1 has not entered transfer #1");
   EXPECT(strstr(tutti_last_error(world), "(the timeout of this call)") != NULL);
   EXPECT(strstr(tutti_last_error(world), "TUTTI_TIMEOUT") == NULL);

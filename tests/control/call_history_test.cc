@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -187,7 +189,8 @@ TEST(CallTimes, OfACallThatIsOverAtOnceAreOne) {
   }
 }
 
-TEST(CallTimes, AreTimesOfTheWallClock) {
+// By how many microseconds the times of a call differ from what the wall clock showed next to it.
+double distance_from_wall_clock() {
   using namespace std::chrono;
   const auto wall_us = [] { return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count(); };
   Recorded recorded;
@@ -199,10 +202,17 @@ TEST(CallTimes, AreTimesOfTheWallClock) {
   const auto after = wall_us();
   std::this_thread::sleep_for(milliseconds(30));
   const std::vector<RecordedCall> calls = recorded.history.last(1);
-  ASSERT_EQ(calls.size(), 1u);
   const TickScale::Now now = recorded.history.now();
-  EXPECT_NEAR(static_cast<double>(now.wall_us(calls[0].ticks.entered)), static_cast<double>(before), 3000);
-  EXPECT_NEAR(static_cast<double>(now.wall_us(calls[0].ticks.completed)), static_cast<double>(after), 3000);
+  const auto distance = [&now](std::uint64_t ticks, auto wall) {
+    return std::abs(static_cast<double>(now.wall_us(ticks)) - static_cast<double>(wall));
+  };
+  return std::max(distance(calls.at(0).ticks.entered, before), distance(calls.at(0).ticks.completed, after));
+}
+
+TEST(CallTimes, AreTimesOfTheWallClock) {
+  double least = distance_from_wall_clock();  // more where this thread was stopped between the two
+  for (int tries = 1; tries < 5 && least > 3000; ++tries) least = std::min(least, distance_from_wall_clock());
+  EXPECT_LE(least, 3000);
 }
 
 TEST(CallTimes, CanBeReadWhileTheyAreWritten) {

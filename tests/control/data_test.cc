@@ -191,7 +191,8 @@ class HandMadeHub {
 };
 
 TEST(ControlData, AConnectionThatIsCutBeforeItHasProvenItselfIsTriedAgain) {
-  const auto settings = testing_ranks::job(2, "s3cret");
+  auto settings = testing_ranks::job(2, "s3cret");
+  settings[1].heartbeat_timeout = milliseconds(60'000);  // this hub gives no signs of life
   std::optional<HandMadeHub> hub(settings[0]);
   Outcome rank;
   std::thread joins([&] { rank = join(settings[1]); });

@@ -197,7 +197,7 @@ TEST(ControlJoin, NothingIsLeftBehind) {
   }
   EXPECT_EQ(open_files(), files);
   // A thread that has been joined is listed until the system has done with it.
-  for (int tries = 0; tries < 200 && threads() > running; ++tries)
+  for (int tries = 0; tries < 1000 && threads() > running; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(threads(), running);
 }
@@ -247,21 +247,43 @@ TEST(ControlJoin, ARankThatCannotListenTellsTheOthers) {
   for (const Outcome& rank : join_all(settings)) EXPECT_TRUE(rank.says("TUTTI_PORTS")) << rank.message();
 }
 
-TEST(ControlJoin, MissingRanksAreNamedWhenTheTimeIsOver) {
-  for (int way = 0; way < 3; ++way) {
-    auto settings = job(4, way == 1 ? "s3cret" : "");
-    for (Settings& s : settings) s.join_timeout = milliseconds(400);
-    const auto store = make_memory_store();
-    const auto start = Clock::now();
-    for (const Outcome& rank : join_all({settings[0], settings[2]}, way == 2 ? store.get() : nullptr)) {
-      EXPECT_TRUE(rank.error && rank.error->code == ErrorCode::timeout);
-      EXPECT_TRUE(
-          rank.says(way == 2 ? "rank 1 did not come within 0.4 s" : "ranks 1 and 3 of 4 did not come within 0.4 s"))
-          << rank.message();
-    }
-    EXPECT_GE(Clock::now() - start, milliseconds(390));
-    EXPECT_LT(Clock::now() - start, milliseconds(5000));
+// Rank 0 stays for connect_timeout to tell it.
+TEST(ControlJoin, ARankThatComesLateHearsWhyThereIsNoJob) {
+  const Socket taken = listen_in(loopback(), 0, 0);
+  auto refused = job(3, "s3cret"), unable = job(3, "s3cret");
+  refused[2].transport = "tcp";
+  unable[2].port_first = unable[2].port_last = own_end(taken.fd()).port();
+  refused[0].connect_timeout = unable[0].connect_timeout = milliseconds(20'000);
+  std::vector<Outcome> early;
+  std::thread begins([&] { early = join_all({refused[0], refused[2], unable[0], unable[2]}); });
+  std::this_thread::sleep_for(milliseconds(1500));
+  auto late = join_all({refused[1], unable[1]});
+  begins.join();
+  for (const Outcome* rank : {&early[0], &early[1], &late[0]})
+    EXPECT_TRUE(rank->says("transport 'tcp', rank 0 for 'auto'")) << rank->message();
+  for (const Outcome* rank : {&early[2], &early[3], &late[1]})
+    EXPECT_TRUE(rank->says("TUTTI_PORTS")) << rank->message();
+}
+
+// Rank 0 says it. Rank 2 has more time, so that it is still there to hear it.
+void expect_missing_ranks_are_named(int way) {
+  auto settings = job(4, way == 1 ? "s3cret" : "");
+  settings[0].join_timeout = milliseconds(3000);
+  const auto store = make_memory_store();
+  const auto start = Clock::now();
+  for (const Outcome& rank : join_all({settings[0], settings[2]}, way == 2 ? store.get() : nullptr)) {
+    EXPECT_TRUE(rank.error && rank.error->code == ErrorCode::timeout);
+    EXPECT_TRUE(rank.says(way == 2 ? "rank 1 did not come within 3 s" : "ranks 1 and 3 of 4 did not come within 3 s"))
+        << rank.message();
   }
+  EXPECT_GE(Clock::now() - start, milliseconds(2990));
+  EXPECT_LT(Clock::now() - start, milliseconds(15'000));
+}
+
+TEST(ControlJoin, MissingRanksAreNamedWhenTheTimeIsOver) {
+  std::vector<std::thread> ways;
+  for (int way = 0; way < 3; ++way) ways.emplace_back(&expect_missing_ranks_are_named, way);
+  for (std::thread& way : ways) way.join();
 }
 
 TEST(ControlJoin, AWrongSecretIsRefusedAndTheRightOneStillJoins) {
@@ -300,10 +322,8 @@ TEST(ControlJoin, AMasterThatIsNotThereIsNamed) {
   EXPECT_TRUE(rank.says("127.0.0.1:" + std::to_string(settings[1].master_port) + " within 0.3 s (Connection refused)"))
       << rank.message();
   settings[1].master_address = "no-such-host.invalid";
-  settings[1].join_timeout = milliseconds(30'000);
-  const auto start = Clock::now();
-  EXPECT_TRUE(join(settings[1]).says("does not resolve"));
-  EXPECT_LT(Clock::now() - start, milliseconds(20'000));
+  rank = join(settings[1]);
+  EXPECT_TRUE(rank.says("does not resolve")) << rank.message();
 }
 
 TEST(ControlJoin, WhatCannotWorkIsRefusedAtOnce) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <utility>
 
 #include "control/control_ranks.h"
 
@@ -23,22 +24,22 @@ class Handle final : public Store {
   Store& store_;
 };
 
-// Rank 0 comes last, so that the others look for what it says while only an earlier join has said it.
-std::vector<Outcome> join_rank_0_last(const std::vector<Settings>& settings, const std::vector<Store*>& stores) {
+// Rank 0 comes last, so that the others look for what it says while only an earlier join has said it. It comes a moment
+// after them, or when their joins are over.
+std::vector<Outcome> join_rank_0_last(const std::vector<Settings>& settings, const std::vector<Store*>& stores,
+                                      bool is_too_late = false) {
   std::vector<Outcome> outcomes(settings.size());
   std::vector<std::thread> threads;
   for (std::size_t rank = settings.size(); rank-- > 0;) {
-    if (rank == 0) std::this_thread::sleep_for(milliseconds(50));
+    if (rank == 0 && is_too_late) {
+      for (std::thread& thread : std::exchange(threads, {})) thread.join();
+    } else if (rank == 0) {
+      std::this_thread::sleep_for(milliseconds(50));
+    }
     threads.emplace_back([&, rank] { outcomes[rank] = join(settings[rank], stores[rank]); });
   }
   for (std::thread& thread : threads) thread.join();
   return outcomes;
-}
-
-std::vector<Settings> quick_job() {
-  auto settings = job(3);
-  for (Settings& s : settings) s.join_timeout = milliseconds(5000);
-  return settings;
 }
 
 TEST(ControlStore, ServesOneJoinAfterAnother) {
@@ -48,7 +49,7 @@ TEST(ControlStore, ServesOneJoinAfterAnother) {
     std::vector<Store*> stores;
     for (int rank = 0; rank < 3; ++rank) stores.push_back(of_threads ? store.get() : &handles.emplace_back(*store));
     for (int round = 0; round < 3; ++round) {
-      auto ranks = join_rank_0_last(quick_job(), stores);
+      auto ranks = join_rank_0_last(job(3), stores);
       for (const Outcome& rank : ranks) ASSERT_TRUE(rank.control) << rank.message();
       leave_all(ranks);
     }
@@ -75,7 +76,7 @@ TEST(ControlStore, ThatAddsServesJoinsOfOtherObjects) {
     std::deque<CountingHandle> handles;
     std::vector<Store*> stores;
     for (int rank = 0; rank < 3; ++rank) stores.push_back(&handles.emplace_back(*store));
-    auto settings = quick_job();
+    auto settings = job(3);
     if (round == 1) settings[2].size = 4;  // fails, and counts
     auto ranks = join_rank_0_last(settings, stores);
     for (const Outcome& rank : ranks) ASSERT_EQ(rank.control != nullptr, round != 1) << rank.message();
@@ -90,9 +91,10 @@ TEST(ControlStore, ThatDoesNotAddIsSuspectedOfOldKeys) {
     std::deque<Handle> handles;
     std::vector<Store*> stores;
     for (int rank = 0; rank < 3; ++rank) stores.push_back(&handles.emplace_back(*store));
-    auto settings = quick_job();
-    for (Settings& s : settings) s.join_timeout = milliseconds(round == 0 ? 5000 : 500);
-    auto ranks = join_rank_0_last(settings, stores);
+    auto settings = job(3);
+    if (round == 1)
+      for (Settings& s : settings) s.join_timeout = milliseconds(500);
+    auto ranks = join_rank_0_last(settings, stores, round == 1);
     for (const Outcome& rank : ranks)
       if (round == 0) {
         ASSERT_TRUE(rank.control) << rank.message();
@@ -106,10 +108,10 @@ TEST(ControlStore, ThatDoesNotAddIsSuspectedOfOldKeys) {
 TEST(ControlStore, ServesAJoinAfterOneThatFailed) {
   const auto store = make_memory_store();
   const std::vector<Store*> stores(3, store.get());
-  auto wrong = quick_job();
+  auto wrong = job(3);
   wrong[2].size = 4;
   for (const Outcome& rank : join_rank_0_last(wrong, stores)) EXPECT_TRUE(rank.error);
-  auto ranks = join_rank_0_last(quick_job(), stores);
+  auto ranks = join_rank_0_last(job(3), stores);
   for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
   leave_all(ranks);
 }

@@ -45,13 +45,13 @@ void say(const Socket& socket, const std::string& text) {
 // Whether the other end hangs up within `limit`.
 bool is_hung_up(const Socket& socket, milliseconds limit) {
   const auto deadline = Clock::now() + limit;
-  while (Clock::now() < deadline) {
+  do {
     pollfd entry{socket.fd(), POLLIN, 0};
     poll(&entry, 1, 10);
     char piece[256];
     const ssize_t got = recv(socket.fd(), piece, sizeof piece, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
-  }
+  } while (Clock::now() < deadline);
   return false;
 }
 
@@ -86,7 +86,8 @@ std::vector<std::string> hostile_words() {
 }
 
 TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
-  const auto settings = job(3, "s3cret");
+  auto settings = job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(30'000);  // so long a caller could hold a rank up
   std::vector<Outcome> ranks(3);
   std::thread zero([&] { ranks[0] = join(settings[0]); });
   const Endpoint place = loopback().with_port(settings[0].master_port);
@@ -100,7 +101,7 @@ TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
   const auto start = Clock::now();
   auto others = join_all({settings[1], settings[2]});
   zero.join();
-  EXPECT_LT(Clock::now() - start, milliseconds(4000));
+  EXPECT_LT(Clock::now() - start, milliseconds(20'000));
   ranks[1] = std::move(others[0]);
   ranks[2] = std::move(others[1]);
   for (const Outcome& rank : ranks) EXPECT_TRUE(rank.control) << rank.message();
@@ -108,7 +109,9 @@ TEST(ControlStranger, NobodyIsHeldUpWhileJoining) {
 }
 
 TEST(ControlStranger, AreDroppedAtOnceAndTheJobGoesOn) {
-  auto ranks = join_all(job(3, "s3cret"));
+  auto settings = job(3, "s3cret");
+  for (Settings& s : settings) s.connect_timeout = milliseconds(30'000);  // the deadline that drops the silent ones
+  auto ranks = join_all(settings);
   Inbox upper(*ranks[2].control), lower(*ranks[1].control);
   for (int rank = 0; rank < 3; ++rank) {
     const Member& member = ranks[0].control->members()[static_cast<std::size_t>(rank)];
@@ -116,7 +119,7 @@ TEST(ControlStranger, AreDroppedAtOnceAndTheJobGoesOn) {
       for (const std::string& words : hostile_words()) {
         const Socket caller = call(place);
         say(caller, words);
-        EXPECT_TRUE(is_hung_up(caller, milliseconds(3000))) << words.substr(0, 20);
+        EXPECT_TRUE(is_hung_up(caller, milliseconds(10'000))) << words.substr(0, 20);
       }
   }
   ranks[2].control->connect(1, Path::tcp, 1);
@@ -209,8 +212,7 @@ TEST(ControlStranger, TheSecretAloneOpensNoDataConnectionOfARunningJob) {
 
 TEST(ControlStranger, AnotherUsersProcessIsTurnedAwayAtALocalSocket) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  auto settings = job(2);
-  for (Settings& s : settings) s.join_timeout = milliseconds(5000);
+  const auto settings = job(2);
   const Endpoint place = Endpoint::local("tutti-0-" + std::to_string(settings[0].master_port));
   std::vector<Outcome> ranks(2);
   std::thread zero([&] { ranks[0] = join(settings[0]); });
@@ -222,7 +224,7 @@ TEST(ControlStranger, AnotherUsersProcessIsTurnedAwayAtALocalSocket) {
     (void)!send(caller.fd(), hello.data(), hello.size(), MSG_NOSIGNAL);
     char byte = 0;
     pollfd entry{caller.fd(), POLLIN, 0};
-    poll(&entry, 1, 3000);
+    poll(&entry, 1, 10'000);
     _exit(recv(caller.fd(), &byte, 1, 0) <= 0 && errno != EAGAIN ? 0 : 1);  // hung up without a word
   }
   int status = 0;
@@ -240,9 +242,10 @@ TEST(ControlStranger, TheSilentAreDroppedByTheDeadline) {
   for (Settings& s : settings) s.connect_timeout = milliseconds(300);
   auto ranks = join_all(settings);
   const Member& member = ranks[0].control->members()[1];
+  const auto start = Clock::now();
   const Socket caller = call(*Endpoint::parse(member.address, member.port));
-  EXPECT_FALSE(is_hung_up(caller, milliseconds(50)));
-  EXPECT_TRUE(is_hung_up(caller, milliseconds(5000)));
+  EXPECT_TRUE(is_hung_up(caller, milliseconds(10'000)));
+  EXPECT_GE(Clock::now() - start, milliseconds(300));
   leave_all(ranks);
 }
 
@@ -254,7 +257,7 @@ TEST(ControlStranger, AreReportedAtMostOnceASecond) {
   for (int i = 0; i < 100; ++i) {
     const Socket caller = call(*Endpoint::parse(member.address, member.port));
     say(caller, "GET / HTTP/1.1\r\n\r\n");
-    EXPECT_TRUE(is_hung_up(caller, milliseconds(3000)));
+    EXPECT_TRUE(is_hung_up(caller, milliseconds(10'000)));
   }
   const auto took = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start);
   leave_all(ranks);

@@ -63,7 +63,8 @@ TEST(Examples, ErrorsSayWhatStillWorks) {
 TEST(Examples, RanksGoOnWithoutOneThatDied) {
   const Result result = run(4, "shrink", "--keep-going");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.err, "tutti run: rank 3 was killed by signal 9 (Killed); the others go on\n");
+  const std::string said = "tutti run: rank 3 was killed by signal 9 (Killed)";  // the others may have ended by then
+  EXPECT_THAT(result.err, testing::AnyOf(said + "; the others go on\n", said + "\n"));
   for (const std::string rank : {"rank 0", "rank 1", "rank 2"}) {
     EXPECT_THAT(result.out, HasSubstr(rank + ": " + rank + ": rank 3 was lost: its process died"));
     EXPECT_THAT(result.out, HasSubstr(rank + " of 3 has made all steps\n"));

@@ -33,6 +33,7 @@ void set_delays(std::uint64_t seed);
 // only synchronizes.
 void set_one_queue();
 void set_one_lock();
+bool is_driver_locked();  // whether a call has that lock just now
 
 // Of streams: kernels, copies (and fills), host functions. Of memory: what is allocated, and what is registered.
 enum class Call { allocation, registration, copy, launch, host_function, event };

@@ -117,6 +117,7 @@ void reset() { process().reset(); }
 void set_devices(int count) { process().device_count = std::clamp(count, kNoDriver, kMaxDevices); }
 void set_one_queue() { process().one_queue = true; }
 void set_one_lock() { process().one_lock = true; }
+bool is_driver_locked() { return !std::unique_lock(process().lock, std::try_to_lock).owns_lock(); }
 void set_delays(std::uint64_t seed) { set_delay_seed(seed); }
 void fail(Call call, std::uint64_t nth, cudaError_t error) { process().fail(call, nth, error); }
 std::uint64_t calls(Call call) { return process().counted(call); }

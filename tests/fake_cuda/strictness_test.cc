@@ -104,30 +104,21 @@ TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
   cuda::Semaphore gate(0);
   std::optional<DeviceMemory> memory(std::in_place, 0, 64);
   gate.hold(held.get(), 1);
-  std::atomic<long> asked{0};
-  std::atomic<bool> is_over{false};
-  std::thread asks([&] {
-    for (; !is_over; ++asked) {
-      is_idle(held.get());
-      // Leaves the lock free most of the time, so that the other thread gets it.
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  });
-  // `asks` has to be in the driver once before `frees` starts. Otherwise `frees` may take the lock first: then `asks`
-  // never gets in, and nothing is seen to stop.
-  EXPECT_TRUE(comes_true([&] { return asked > 0; }));
   std::thread frees([&] { memory.reset(); });
-  EXPECT_TRUE(comes_true([&] {
-    const long before = asked;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return asked == before;
-  }));
+  // Nobody else is in the driver: whoever has its lock frees, and keeps it until the gate opens.
+  EXPECT_TRUE(comes_true([] { return fake::is_driver_locked(); }));
+  std::atomic<bool> opens{false};
+  bool was_let_in_early = true;
+  std::thread asks([&] {
+    is_idle(held.get());
+    was_let_in_early = !opens;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for `asks` to get in, if it could
+  opens = true;
   gate.signal(1);
   frees.join();
-  const long when_freed = asked;
-  EXPECT_TRUE(comes_true([&] { return asked > when_freed; }));
-  is_over = true;
   asks.join();
+  EXPECT_FALSE(was_let_in_early);
 }
 
 TEST_F(Strictness, FreshMemoryIsGarbage) {

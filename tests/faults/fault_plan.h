@@ -7,8 +7,9 @@
 
 namespace tutti::internal {
 
-// TUTTI_HEARTBEAT_TIMEOUT of these jobs, where nothing else is said.
-inline constexpr std::chrono::milliseconds kSilence{1000};
+// TUTTI_HEARTBEAT_TIMEOUT of these jobs, where nothing else is said. On a machine that others use too a rank may get no
+// processor for a second, and must not be given up for that.
+inline constexpr std::chrono::milliseconds kSilence{2000};
 
 enum class Fault {
   kill,

@@ -33,8 +33,8 @@ NetworkPlan NetworkPlan::draw(unsigned seed) {
   job.then.assign(static_cast<std::size_t>(job.ranks), "shrink");
   const int kind = dice.below(100);
   const auto silence = static_cast<int>(kSilence.count());
-  if (kind < 30)
-    plan.lasts = milliseconds(silence / 10 + dice.below(silence / 4));
+  if (kind < 30)  // far from the silence: TCP sends again some time later, and a rank may be late, too
+    plan.lasts = milliseconds(silence / 20 + dice.below(silence / 8));
   else if (kind < 45)
     plan.lasts = milliseconds(silence * 35 / 100 + dice.below(215 * silence / 100));
   else if (kind < 60)

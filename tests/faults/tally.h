@@ -34,4 +34,20 @@ inline std::string counts(const std::map<std::string, int>& list) {
   return text.empty() ? "none" : text;
 }
 
+// Of many random faults.
+struct FaultTally {
+  std::vector<double> deaths, silences, with_pauses;  // seconds until the last survivor had heard
+  std::vector<double> thrown;                         // and from there until its call had thrown
+  std::map<std::string, int> stories, of_the_stopped;
+
+  void print() const {
+    const auto quick = std::ranges::count_if(deaths, [](double time) { return time < 0.1; });
+    std::printf("deaths, until all know: %s; %zd within 0.1 s\n", spread(deaths).c_str(), quick);
+    std::printf("silences, until all know: %s\n", spread(silences).c_str());
+    std::printf("with a survivor that paused, until all know: %s\n", spread(with_pauses).c_str());
+    std::printf("from there until all calls have thrown: %s\n", spread(thrown).c_str());
+    std::printf("survivors heard: %s; stopped ranks: %s\n", counts(stories).c_str(), counts(of_the_stopped).c_str());
+  }
+};
+
 }  // namespace tutti::internal

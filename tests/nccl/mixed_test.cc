@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
 
+#include "nccl/communicator.h"
 #include "tutti/tutti.h"
 
 namespace tutti::nccl {
@@ -22,12 +24,16 @@ TEST(NcclBesideOthers, AnAbortLetsTheCallsOfOtherThreadsEnd) {
     ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
     ncclResult_t result = ncclSuccess;
     ncclComm_t half = nullptr;
+    std::atomic<bool> has_returned = false;
     std::thread caller([&] {  // rank 1 never comes
       float one = 1, sum = 0;
       result = round % 3 == 0   ? ncclAllReduce(&one, &sum, 1, ncclFloat, ncclSum, comms[0], nullptr)
                : round % 3 == 1 ? ncclCommSplit(comms[0], 0, 0, &half, nullptr)
                                 : ncclCommFinalize(comms[0]);
+      has_returned = true;
     });
+    // An abort before the call has begun would free what the call is to use. A little later the call waits.
+    while (comms[0]->inside == 0 && !has_returned) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
     caller.join();

@@ -74,9 +74,10 @@ TEST_F(Crowded, RanksThatShareAProcessorAndWereNotToldFindOut) {
       const std::int32_t mine[2] = {job->engine().crowding().is_crowded(), std::chrono::steady_clock::now() > give_up};
       group->run({.collective = Collective::all_reduce, .dtype = DType::int32, .count = 2}, {mine}, {all});
     }
+    // Not what each says later: a rank that is alone for a while is crowded no more.
+    EXPECT_EQ(all[0], job->size()) << job->settings().transport;
   };
-  for (const char* transport : {"shm", "tcp"})
-    EXPECT_EQ(crowded_on({first_, last_}, find_out, transport), std::vector(2, true)) << transport;
+  for (const char* transport : {"shm", "tcp"}) crowded_on({first_, last_}, find_out, transport);
 }
 
 }  // namespace

@@ -9,13 +9,13 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "net/free_port.h"
 #include "runtime/processes.h"
 #include "runtime/ranks.h"
 #include "runtime/stories.h"
+#include "runtime/timing.h"
 
 namespace tutti::internal {
 namespace {
@@ -39,8 +39,8 @@ std::string reason(const Error& error) {
 }
 
 TEST_P(Culprit, OneLateRankOfEightIsNamedByAll) {
-  const auto thrown = outcomes(8, with_timeout(500ms), [&](Communicator& world) {
-    if (world.rank() == 5) std::this_thread::sleep_for(1500ms);
+  const auto thrown = outcomes(8, with_timeout(kRunsOut), [&](Communicator& world) {
+    if (world.rank() == 5) wait_for_failure(world);
     world.barrier();
   });
   for (const auto& error : thrown) {
@@ -53,9 +53,11 @@ TEST_P(Culprit, OneLateRankOfEightIsNamedByAll) {
 }
 
 TEST_P(Culprit, AllLateRanksAreNamed) {
-  const auto thrown = outcomes(6, with_timeout(500ms), [&](Communicator& world) {
+  const auto thrown = outcomes(6, with_timeout(kRunsOut), [&](Communicator& world) {
+    world.set_timeout(20s);
     world.barrier();
-    if (world.rank() == 1 || world.rank() == 4) std::this_thread::sleep_for(1500ms);
+    world.set_timeout(0ms);  // the job's from here on
+    if (world.rank() == 1 || world.rank() == 4) wait_for_failure(world);
     std::vector<float> values(1000);
     world.all_reduce(std::span(values), Op::sum);
   });
@@ -72,8 +74,8 @@ TEST_P(Culprit, AllLateRanksAreNamed) {
 // The timeout of the one call says so, as a monitored barrier would.
 TEST_P(Culprit, ABarrierWithATimeoutOfItsOwnNamesWhoIsMissing) {
   const auto thrown = outcomes(4, with_timeout(60s), [&](Communicator& world) {
-    if (world.rank() >= 2) std::this_thread::sleep_for(1200ms);
-    world.barrier({.timeout = 400ms});
+    if (world.rank() >= 2) wait_for_failure(world);
+    world.barrier({.timeout = kRunsOut});
   });
   for (const auto& error : thrown) {
     ASSERT_TRUE(error);

@@ -17,13 +17,15 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// What two ranks say, over which they share "s3cret", who make two calls of one kind and one of another.
+// What two ranks say, over which they share "s3cret", who make two calls of one kind and one of another. Not what they
+// warn of: that depends on the machine.
 std::vector<std::string> said(LogLevel level, const std::string& transport) {
   std::mutex mutex;
   std::vector<std::string> lines;
   Settings settings{.secret = "s3cret", .transport = transport};
   settings.log_level = level;
   settings.log_sink = [&](const LogLine& line) {
+    if (line.level == LogLevel::warn) return;
     const std::lock_guard lock(mutex);
     lines.push_back("rank " + std::to_string(line.rank) + ": " + std::string(line.text));
   };

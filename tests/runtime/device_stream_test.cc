@@ -4,6 +4,7 @@
 
 #include "cuda/stream.h"
 #include "runtime/device_streams.h"
+#include "runtime/timing.h"
 
 namespace tutti::internal {
 namespace {
@@ -140,23 +141,26 @@ TEST_P(OnStreams, AStreamGoesOnWhenItsCallFails) {
 }
 
 TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
-  Settings settings = settings_of(GetParam());
-  settings.timeout = 500ms;
-  const auto begun = std::chrono::steady_clock::now();
-  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+  auto let_go = std::chrono::steady_clock::now();
+  const auto thrown = outcomes(2, settings_of(GetParam()), [&](Communicator& world) {
     const DeviceBuffer values(MemoryKind::device, 4000);
     const OwnStream stream;
     cuda::Semaphore gate(0);
     warm_up(world, values);
-    if (world.rank() == 0) gate.hold(stream.get(), 1);
-    if (world.rank() == 1) std::this_thread::sleep_for(300ms);  // so that rank 0 is the first to have waited too long
+    if (world.rank() == 0) {  // the only one that waits too long
+      gate.hold(stream.get(), 1);
+      world.set_timeout(1s);
+    }
     Work work =
         world.start_all_reduce(values.data(), values.data(), 1000, DType::int32, Op::sum, {.stream = stream.get()});
-    std::this_thread::sleep_for(1s);
-    gate.signal(1);  // until then the call keeps what the device may still touch
+    if (world.rank() == 0) {
+      wait_for_failure(world);
+      let_go = std::chrono::steady_clock::now();
+      gate.signal(1);  // until then the call keeps what the device may still touch
+    }
     work.wait();
   });
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, 9s) << "the device was waited for in vain";
+  EXPECT_LT(std::chrono::steady_clock::now() - let_go, 9s) << "the device was waited for in vain";
   ASSERT_TRUE(thrown[0]);
   EXPECT_EQ(thrown[0]->code, ErrorCode::timeout);
   EXPECT_NE(std::string(thrown[0]->what()).find("the GPU of rank 0 has not come to all_reduce #4"), std::string::npos)
@@ -166,10 +170,8 @@ TEST_P(OnStreams, ADeviceThatDoesNotComeToTheCallIsNamedInTime) {
 
 // One thread drives them all, and waits for the first; the time of the others runs meanwhile.
 TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) {
-  Settings settings = settings_of(GetParam());
-  settings.timeout = 1s;
   std::atomic<bool> given_up{false};
-  const auto thrown = outcomes(2, settings, [&](Communicator& world) {
+  const auto thrown = outcomes(2, settings_of(GetParam()), [&](Communicator& world) {
     const std::vector<OwnStream> streams(4);
     std::deque<DeviceBuffer> values;  // one each: those that are given up may all be written to at once
     std::vector<Communicator> some;
@@ -181,13 +183,14 @@ TEST_P(OnStreams, CallsOfSeveralCommunicatorsThatNobodyJoinsAreGivenUpTogether) 
       for (int i = 0; i < 20'000 && !given_up; ++i) std::this_thread::sleep_for(1ms);
       return;
     }
+    for (Communicator& one : some) one.set_timeout(2s);
     std::vector<Work> works;
     const auto begun = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < some.size(); ++i)
       works.push_back(some[i].start_all_reduce(values[i].data(), values[i].data(), 1000, DType::int32, Op::sum,
                                                {.stream = streams[i].get()}));
     for (const OwnStream& stream : streams) stream.finish();
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, 2500ms);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 6500ms) << "one after the other takes more than 8 s";
     given_up = true;
     for (Work& work : works) EXPECT_THROW(work.wait(), Error);
   });

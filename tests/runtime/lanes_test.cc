@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSoon = 5s;  // much longer than asking a peer takes, much shorter than the timeout
+constexpr auto kSoon = 20s;  // much longer than asking a peer takes, much shorter than the timeout
 constexpr std::size_t kLarge = 4'000'000;
 
 Settings with_transport(const std::string& transport) {

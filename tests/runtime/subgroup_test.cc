@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/ranks.h"
+#include "runtime/timing.h"
 
 namespace tutti::internal {
 namespace {
@@ -138,17 +138,21 @@ TEST_P(Subgroup, OfASubgroupAndOfASplitWork) {
 }
 
 TEST_P(Subgroup, WaitsForNobodyAndNeedsNobodyElse) {
+  const Arrivals made, used;
   Communicator::run_threads(
       3,
-      [](Communicator& world) {
+      [&](Communicator& world) {
         world.barrier();
-        if (world.rank() == 1) std::this_thread::sleep_for(1s);  // the one that is not in it
-        const auto before = Clock::now();
-        if (world.rank() != 1) {
+        if (world.rank() == 1) {  // the one that is not in it
+          EXPECT_TRUE(used.wait_for(2));
+        } else {
+          if (world.rank() == 2) {
+            EXPECT_TRUE(made.wait_for(1));
+          }
           Communicator group = world.subgroup(Ranks{2, 0});
-          EXPECT_LT(Clock::now() - before, 500ms);
+          made.add();
           expect_works(group, {2, 0}, world.rank());
-          EXPECT_LT(Clock::now() - before, 900ms);
+          used.add();
         }
         world.barrier();
       },
@@ -186,7 +190,7 @@ TEST_P(Subgroup, ARankThatDoesNotMakeItIsNamed) {
       [](Communicator& world) {
         world.barrier();
         if (world.rank() == 1 || world.rank() == 2) {
-          world.set_timeout(500ms);
+          world.set_timeout(kRunsOut);
           Communicator group = world.subgroup(Ranks{1, 3, 2}, "which rank 3 does not make");
           std::int32_t value = 1;
           const std::string said =
@@ -243,7 +247,7 @@ TEST(SubgroupTimeout, IsThatOfWhatItWasMadeFrom) {
       std::int32_t value = 1;
       const auto before = Clock::now();
       text_of_failure([&] { group.all_reduce(std::span(&value, 1), Op::sum); }, ErrorCode::timeout);
-      EXPECT_LT(Clock::now() - before, 5s);
+      EXPECT_LT(Clock::now() - before, 20s);
     }
     world.set_timeout(0ms);
     world.barrier();

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096, kBytes = 16 * kPage, kCount = kBytes / 4;
 constexpr int kLongestHeldMs = 400;  // while the call of a rank that waits, as it must, has not thrown
+constexpr int kAbortsWithinMs = 20'000;
 
 void sleep_ms(int ms) { ::usleep(static_cast<useconds_t>(ms) * 1000); }
 
@@ -37,6 +38,7 @@ void* mapped(std::size_t bytes) {
 struct Stage {
   std::atomic<bool> begun{false};   // the owner's call
   std::atomic<bool> held{false};    // the peer is in the middle
+  std::atomic<bool> aborts{false};  // the owner's call is not driven any more, and about to fail
   std::atomic<bool> thrown{false};  // the owner's call has, and its buffers are in use for something else
   std::atomic<bool> over{false};    // the peer's call
 };
@@ -54,6 +56,7 @@ void hold(int, siginfo_t* what, void*) {
     return;
   }
   trap.stage->held = true;
+  for (int ms = 0; ms < kAbortsWithinMs && !trap.stage->aborts; ++ms) sleep_ms(1);
   for (int ms = 0; ms < kLongestHeldMs && !trap.stage->thrown; ++ms) sleep_ms(1);
   ::mprotect(trap.page, kPage, PROT_READ | PROT_WRITE);
 }
@@ -92,6 +95,7 @@ class Withdrawal : public testing::TestWithParam<std::string> {
   void fail_in_the_middle(Communicator& world, Work work, std::initializer_list<const Memory*> buffers) {
     stage_->begun = true;
     while (!stage_->held && !stage_->over) work.test();
+    stage_->aborts = true;
     world.abort("enough");
     EXPECT_THROW(work.wait(), Error);
     for (const Memory* buffer : buffers) std::ranges::fill(buffer->as<std::int32_t>(), -1);

@@ -33,7 +33,11 @@ void Channel::leave() {
   const std::uint64_t last = connection_.pair().written();
   if (last == 0) return;
   bool asked = false, done = false;
-  for (unsigned tries = 0; !done && std::chrono::steady_clock::now() < deadline; ++tries) {
+  // A thread that got no processor until the deadline still looks.
+  const auto is_over = [&](unsigned tries) {
+    return tries > kTriesBetweenLooks && std::chrono::steady_clock::now() >= deadline;
+  };
+  for (unsigned tries = 0; !done && !is_over(tries); ++tries) {
     if (tries % kTriesBetweenLooks == 0) connection_.look_for_hang_up();
     if (!connection_.failed().empty()) return;  // a peer that has gone answers nothing
     if (!asked) asked = connection_.joined().write({}, connection_.joined().at(0), Word::credit, true);

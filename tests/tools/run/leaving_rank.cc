@@ -21,6 +21,19 @@ struct Late {
   }
 };
 
+namespace {
+
+// Returns on rank 0 when all others have left their barrier: a rank that is still in it would notice rank 0's end.
+void meet_behind_barrier(tutti::Communicator& world) {
+  std::int32_t value = 1;
+  for (int other = 1; other < world.size(); ++other) {
+    if (world.rank() == other) world.send(&value, 1, tutti::DType::int32, 0);
+    if (world.rank() == 0) world.receive(&value, 1, tutti::DType::int32, other);
+  }
+}
+
+}  // namespace
+
 int main(int, char** argv) try {
   const std::string way = argv[1];
   static Late late;
@@ -44,6 +57,7 @@ int main(int, char** argv) try {
   }
   static std::optional<tutti::Work> started;
   if (way == "started" || way == "started own roots") {
+    if (way == "started") world.barrier();  // who exits waits for a second only, and another rank may still join
     started.emplace(way == "started" ? world.start_barrier()
                                      : world.start_broadcast(&value, 1, tutti::DType::int32, world.rank()));
     std::exit(0);
@@ -64,6 +78,7 @@ int main(int, char** argv) try {
   }
   world.barrier();
   const bool is_first = world.rank() == 0;
+  if (way == "rank 0 throws") meet_behind_barrier(world);
   if (way == "static") kept.emplace(std::move(world));
   if (way == "exit") std::exit(0);
   if (way == "quick_exit") std::quick_exit(0);

@@ -49,14 +49,14 @@ TEST_F(RestartNamespace, AKilledRankOfTheOtherHostIsOneRestart) {
 TEST_F(RestartNamespace, AHostThatCannotBeReachedEndsTheJobOnBoth) {
   const std::string sleep = unique_sleep();
   const Result run =
-      on_two_hosts("export TUTTI_CONNECT_TIMEOUT=0.5; set -- --max-restarts 3 sh -c \"echo begun; exec " + sleep +
+      on_two_hosts("export TUTTI_CONNECT_TIMEOUT=1.5; set -- --max-restarts 3 sh -c \"echo begun; exec " + sleep +
                    "\"; begun=$(mktemp); node 1 \"$@\" >$begun 2>&1 & launcher=$!; "
                    "{ while ! grep -q begun $begun; do sleep 0.02; done; cut; } & "
                    "node 0 \"$@\"; status=$?; wait $launcher; echo node 1: $?; cat $begun; rm $begun");
   EXPECT_EQ(run.status, 1);
-  EXPECT_THAT(run.err, HasSubstr("the job has failed: node 1 is lost (its launcher was silent for 1.5 s)\n"));
+  EXPECT_THAT(run.err, HasSubstr("the job has failed: node 1 is lost (its launcher was silent for 4.5 s)\n"));
   EXPECT_THAT(run.out, HasSubstr("node 1: 1\n"));
-  EXPECT_THAT(run.out, HasSubstr("the job has failed: node 0 is lost (its launcher was silent for 1.5 s)\n"));
+  EXPECT_THAT(run.out, HasSubstr("the job has failed: node 0 is lost (its launcher was silent for 4.5 s)\n"));
   EXPECT_TRUE(reaches(sleep, 0));
 }
 

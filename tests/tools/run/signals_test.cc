@@ -33,8 +33,8 @@ TEST(RunSignals, SignalsThatAreIgnoredFromTheStartDoNotEndAJob) {
 TEST(RunSignals, AJobEndsThoughARankDoesNotBegin) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     const std::string sleep = unique_sleep();
-    const pid_t launcher = start("exec env LD_PRELOAD=" STOPPING_EXECV " $TUTTI run -n 1 " + sleep + " 2>/dev/null");
-    EXPECT_TRUE(reaches(sleep, 3));  // the launcher, its guardian, the rank
+    const pid_t launcher = start("exec env LD_PRELOAD=" STOPPING_EXECVE " $TUTTI run -n 1 " + sleep + " 2>/dev/null");
+    EXPECT_TRUE(reaches("run -n 1 " + sleep, 3));  // the launcher, its guardian, the rank, which is still a copy of it
     kill(launcher, signal);
     EXPECT_TRUE(reaches(sleep, 0)) << "signal " << signal;
     if (count_processes(sleep) > 0) kill(launcher, SIGKILL);

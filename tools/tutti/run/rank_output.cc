@@ -73,9 +73,10 @@ void RankOutput::forward(std::span<const pollfd> polled) {
   auto at = polled.begin() + static_cast<std::ptrdiff_t>(targets_.size());
   const auto now = Clock::now();
   std::erase_if(streams_, [&](Stream& stream) {
-    const bool ready = at++->revents != 0;
+    const pollfd& polled_as = *at++;
+    if (polled_as.fd < 0) stream.last = now;  // it had to wait for the reader: that is no silence
     if (stream.target->writer.waiting() >= kMaxWaiting) return false;
-    if (ready && !read_from(stream)) {
+    if (polled_as.revents != 0 && !read_from(stream)) {
       finish(stream);
       return true;
     }
@@ -120,9 +121,10 @@ void RankOutput::take(Stream& stream, std::string_view text) {
     if (stream.target->open == stream.number) end_line(*stream.target);
     text.remove_prefix(1);
   }
+  if (stream.target->open != stream.number) stream.written = 0;
   while (!text.empty()) {
-    if (stream.line.size() == kLongestLine && !ends_line(text.front())) show(stream, "\n");
-    const std::size_t room = kLongestLine - stream.line.size();
+    if (stream.written + stream.line.size() == kLongestLine && !ends_line(text.front())) show(stream, "\n");
+    const std::size_t room = kLongestLine - stream.written - stream.line.size();
     const std::size_t end = std::min({text.find_first_of("\r\n"), text.size(), room});
     stream.line += text.substr(0, end);
     text.remove_prefix(end);
@@ -144,6 +146,7 @@ void RankOutput::show(Stream& stream, std::string_view end) {
   text += stream.line;
   text += end;
   target.writer.put(text);
+  stream.written = end.empty() ? (goes_on ? stream.written : 0) + stream.line.size() : 0;
   stream.line.clear();
   target.open = end.ends_with('\n') ? 0 : stream.number;
   target.returned = end == "\r";

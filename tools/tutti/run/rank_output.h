@@ -62,6 +62,7 @@ class RankOutput {
     Target* target;
     std::string tag;
     std::string line;           // what has come of it and is not yet written
+    std::size_t written = 0;    // bytes of the same line that are, while it is the target's open one
     bool after_return = false;  // the last byte was \r: a \n ends the same line
     Clock::time_point last{};   // when something came
   };

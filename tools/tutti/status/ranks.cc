@@ -24,7 +24,7 @@ namespace tutti::internal::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kSilence{1};
+constexpr std::chrono::seconds kSilence{3};  // longer than a rank gives another caller (kCallerWithin)
 
 std::optional<int> number_in(std::string_view text) {
   int number = 0;

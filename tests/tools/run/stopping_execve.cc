@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-extern "C" [[gnu::visibility("default")]] int execv(const char*, char* const[]) {
+extern "C" [[gnu::visibility("default")]] int execve(const char*, char* const[], char* const[]) {
   ::raise(SIGSTOP);
   ::_exit(1);
 }
