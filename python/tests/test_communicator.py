@@ -188,7 +188,7 @@ def test_other_communicators():
 def a_rank_that_does_not_come(rank: int, size: int) -> str:
     with tutti.init() as world:
         world.barrier()
-        meet("after the barrier")  # the failure would end that of a rank that is still in it
+        meet("after the barrier")  # so that no rank is still in it when the call fails
         if rank == 1:
             meet("failed")
             world.destroy()

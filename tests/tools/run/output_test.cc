@@ -111,13 +111,16 @@ TEST_F(RunOutput, ALauncherThatLosesItsGuardianEndsThoughNobodyReads) {
 }
 
 // Ranks write whole lines. Else one might pause within a line, and have it ended by the other's.
-TEST_F(RunOutput, AReaderWhoIsLateGetsAllOfIt) {
-  start_writing("$TUTTI run -n 2 --tag sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo $i; done'");
+TEST_F(RunOutput, AReaderWhoIsSlowGetsAllOfIt) {
+  start_writing("$TUTTI run -n 2 --tag sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo $i; done'");
   ASSERT_TRUE(fills());
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // longer than the silence after which a line is shown
-  const std::string text = read_output();
-  EXPECT_EQ(std::ranges::count(text, '\n'), 60000);
-  EXPECT_THAT(text, HasSubstr("[1] 30000\n"));
+  std::string text;
+  for (std::string piece = read_output(65536); !piece.empty(); piece = read_output(65536)) {
+    text += piece;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for some of it each rank waits longer than 0.1 s
+  }
+  EXPECT_EQ(std::ranges::count(text, '\n'), 120000);
+  EXPECT_THAT(text, HasSubstr("[1] 60000\n"));
   EXPECT_EQ(wait_for_end(), 0);
 }
 
