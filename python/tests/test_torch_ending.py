@@ -14,8 +14,12 @@ import tutti  # noqa: E402
 
 
 def interrupt():
-    """Ctrl-C. The kernel may give that to a thread that does not wait, as when the process was just stopped."""
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+def interrupt_another_thread():
+    """Of a process that was just stopped the kernel may give Ctrl-C to a thread that does not wait."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def interrupted(rank, size):
@@ -23,7 +27,8 @@ def interrupted(rank, size):
     dist.init_process_group("tutti")
     store = dist.group.WORLD.get_group_store()
     waits = (lambda future: future.wait(), lambda future: future.then(lambda done: done.value()).wait())
-    for place, wait in enumerate(waits):
+    cases = [(wait, stop) for wait in waits for stop in (interrupt, interrupt_another_thread)]
+    for place, (wait, stop) in enumerate(cases):
         x = torch.ones(3)
         if rank == 1:
             store.wait([f"interrupted {place}"])
@@ -31,7 +36,7 @@ def interrupted(rank, size):
         if rank == 0:
             begun = time.monotonic()
             with pytest.raises(KeyboardInterrupt):
-                threading.Timer(0.2, interrupt).start()
+                threading.Timer(0.2, stop).start()
                 wait(future)
             assert time.monotonic() - begun < 20
             store.set(f"interrupted {place}", "")

@@ -17,6 +17,7 @@ import torch
 
 from tutti import _native
 
+_LOOKS_EVERY = 0.1  # seconds between two looks whether a signal has come
 _here = threading.local()
 
 
@@ -142,7 +143,8 @@ class Future(torch.futures.Future[Any]):
         if not self.done():  # PyTorch's C++ hears no Ctrl-C while it waits; a lock of Python does
             is_done = threading.Event()
             torch.futures.Future.add_done_callback(self, lambda _: is_done.set())
-            is_done.wait()
+            while not is_done.wait(_LOOKS_EVERY):  # the system may give the signal to another thread
+                pass
         return super().wait()
 
     def then(self, callback: Callable[[Any], Any]) -> torch.futures.Future[Any]:
