@@ -105,7 +105,8 @@ class Registration {
 /// and every later call throws the same error.
 ///
 /// **Waiting.** No call, test() included, waits longer than its timeout for a peer that does nothing:
-/// Work::set_timeout(), else CallOptions::timeout, else set_timeout(), else Settings::timeout.
+/// Work::set_timeout(), else CallOptions::timeout, else set_timeout(), else Settings::timeout. Then it asks who is to
+/// blame, mostly for milliseconds, and for 3 s at most.
 ///
 /// **fork().** The child has no part in the job. Every call in it, also of a Work, throws Error{unsupported} and
 /// disturbs nobody; rank(), size(), choose() and table() still answer. What is destroyed in the child does nothing to

@@ -20,7 +20,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def free_port() -> int:
-    """It lies below those that the kernel gives to connections: any of these may be taken before a rank listens there."""
+    """Below those that the kernel gives to connections, which may take any of these before a rank listens there."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     low = range(15000, min(28000, first))
     for port in (*random.sample(low, min(100, len(low))), 0):

@@ -12,6 +12,8 @@ namespace {
 
 // How long a connection that is told something final stays to be closed by the other end.
 constexpr milliseconds kHubLingers{1000};
+// How long rank 0 stays at most for ranks that come late, so that they hear why there is no job.
+constexpr milliseconds kHubStays{5000};
 
 }  // namespace
 
@@ -30,7 +32,7 @@ void JoinServer::start() {
   try {
     join_.emplace(user_.introduce(std::nullopt));
   } catch (const Error& error) {
-    return refuse_all({error.code, 0, error.what()}, kHubLingers);
+    return refuse_all({error.code, 0, error.what()}, kHubStays);
   }
   timer_.expires_at(meeting_.deadline);
   timer_.async_wait([this](boost::system::error_code ec) {
@@ -56,7 +58,7 @@ void JoinServer::first_words(const std::shared_ptr<Link>& link, const ControlMes
   if (const auto* refusal = std::get_if<Refusal>(&message); refusal && !is_complete_) {
     ++told_;  // it knows
     link->finish(kHubLingers);
-    if (!refusal_) return refuse_all({refusal->code, rank, refusal->message}, settings_.connect_timeout);
+    if (!refusal_) return refuse_all({refusal->code, rank, refusal->message}, kHubStays);
     if (all_told()) fail_after(milliseconds(0));
   } else if (!introduction || introduction->member.rank != rank) {
     link->close();
@@ -78,7 +80,7 @@ void JoinServer::first_words(const std::shared_ptr<Link>& link, const ControlMes
 void JoinServer::admit(const std::shared_ptr<Link>& link, const Introduction& introduction) {
   if (const auto refusal = join_->admit(introduction)) {
     refuse(link, *refusal);
-    return refuse_all(*refusal, settings_.connect_timeout);
+    return refuse_all(*refusal, kHubStays);
   }
   const int rank = introduction.member.rank;
   links_[static_cast<std::size_t>(rank)] = link;
@@ -91,7 +93,7 @@ void JoinServer::admit(const std::shared_ptr<Link>& link, const Introduction& in
 void JoinServer::turned_away(const std::string& why) {
   if (is_complete_) return;
   ++told_;
-  if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, settings_.connect_timeout);
+  if (!refusal_) return refuse_all({ErrorCode::system, 0, why}, kHubStays);
   if (all_told()) fail_after(milliseconds(0));
 }
 
@@ -99,7 +101,7 @@ void JoinServer::complete() {
   timer_.cancel();
   const Announcement& announcement = meeting_.announcement;
   if (!announcement.error_text.empty())
-    return refuse_all({ErrorCode::invalid_argument, 0, announcement.error_text}, kHubLingers);
+    return refuse_all({ErrorCode::invalid_argument, 0, announcement.error_text}, kHubStays);
   const Table table{salt_, join_->members(), announcement.text};
   is_complete_ = true;
   for (const auto& link : links_)
@@ -121,7 +123,10 @@ void JoinServer::refuse_all(const Refusal& refusal, milliseconds patience) {
     link->on_closed = nullptr;
     refuse(link, refusal);
   }
-  fail_after(all_told() ? milliseconds(0) : std::min(patience, settings_.connect_timeout));
+  const milliseconds stays = all_told() ? milliseconds(0) : std::min(patience, settings_.connect_timeout);
+  if (stays.count() > 0)
+    log_.warn(refusal.message + "; stays for up to " + in_seconds(stays) + " to tell ranks that come late");
+  fail_after(stays);
 }
 
 void JoinServer::fail_after(milliseconds time) {
@@ -153,7 +158,8 @@ void JoinServer::said(int rank, const ControlMessage& message) {
 void JoinServer::closed(int rank, const std::string& why) {
   if (refusal_) return;
   links_[static_cast<std::size_t>(rank)] = nullptr;
-  refuse_all(join_->gone(rank, why), kHubLingers);
+  ++told_;  // it hears nothing more
+  refuse_all(join_->gone(rank, why), kHubStays);
 }
 
 std::vector<std::shared_ptr<Link>> JoinServer::take_links() { return std::exchange(links_, {}); }

@@ -74,7 +74,7 @@ class JoinServer final : public JoinRole {
   JoinUser& user_;
   std::optional<Registrar> join_;
   std::optional<Refusal> refusal_;
-  int told_ = 0;                              // connections that have been refused
+  int told_ = 0;                              // ranks that know that there is no job, or are gone
   bool is_complete_ = false;                  // all have joined
   std::vector<std::shared_ptr<Link>> links_;  // by rank
   boost::asio::steady_timer timer_;

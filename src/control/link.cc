@@ -148,9 +148,9 @@ void Link::shake(std::span<const std::byte> bytes) {
   write();
   if (handshake_.failed()) return end(handshake_.reason());
   if (!handshake_.done()) {
-    // This end may have got no processor for long. Once it has said its proof, the other end has the connection, and
-    // would take its end for that of the process.
-    if (!bytes.empty() && !answer.empty()) await_answer();
+    // This end may have got no processor for long. But it has just said its proof. So the other end has the connection,
+    // and would take the end of the connection for the death of the process.
+    if (!answer.empty() && handshake_.awaits_verdict()) await_answer();
     if (bytes.empty()) wait_until_readable();
     return;
   }

@@ -30,8 +30,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   Link(boost::asio::io_context& io, Socket socket, Handshake handshake);
 
-  // The connecting must be over within the first limit. Each answer of the handshake must come within the second after
-  // what it answers.
+  // The connecting must be over within connect_limit, and the handshake within answer_limit of that. An end that
+  // connects waits for the verdict for another answer_limit after it has said its proof.
   void start(bool still_connecting, Clock::duration connect_limit, Clock::duration answer_limit);
 
   // After on_authenticated, one of:

@@ -27,7 +27,7 @@ Relay::Relay(int rank, std::vector<int> hosts, EventLog& log, Farewells farewell
       farewells_(std::move(farewells)),
       pace_(pace),
       may_be_given_up_(may_be_given_up),
-      last_tick_(now),
+      last_look_(now),
       begun_(now),
       is_open_(heard.empty()),
       members_(hosts_.size(), Member{now, heard.empty(), heard.empty(), log.size()}) {

@@ -44,8 +44,9 @@ struct Pace {
   static Pace of(std::chrono::milliseconds heartbeat_timeout);
 };
 
-// Whether this process slept (stopped, swapped out, suspended) between two ticks. Then it does not blame the others.
-bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point now);
+// How long this process slept (stopped, swapped out, suspended) since it last looked, in a tick; 0 if it did not. It
+// does not blame the others for that time: it takes what it has heard of them for that much newer.
+Clock::duration slept_between(const Pace& pace, Clock::time_point last_look, Clock::time_point now);
 
 // Why a rank is lost, called "it": its number differs between communicators.
 std::string died(const std::string& why);
@@ -81,6 +82,7 @@ class Relay {
   void replay(const std::vector<std::pair<int, ControlMessage>>& said, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
+  void notice_sleep(Clock::time_point now);  // a tick does; before anything is judged that comes first
   void judge(Clock::time_point now);
   // When it is time to judge, if that is before the next tick.
   std::optional<Clock::time_point> due() const;
@@ -148,7 +150,7 @@ class Relay {
   bool is_deserted_ = false;
   const Pace pace_;
   bool may_be_given_up_;
-  Clock::time_point last_tick_;
+  Clock::time_point last_look_;
   Clock::time_point begun_;
   bool is_open_;                 // all members have enlisted that are not suspected
   bool is_late_ = false;         // they should have by now

@@ -18,8 +18,9 @@ constexpr milliseconds kEnlistsWithin{25};
 
 }  // namespace
 
-bool was_asleep(const Pace& pace, Clock::time_point last_tick, Clock::time_point now) {
-  return now - last_tick > 3 * pace.tick;
+Clock::duration slept_between(const Pace& pace, Clock::time_point last_look, Clock::time_point now) {
+  const auto gap = now - last_look;
+  return gap > 3 * pace.tick ? gap - pace.tick : Clock::duration(0);
 }
 
 std::string died(const std::string& why) { return "its process died (" + why + ")"; }
@@ -56,12 +57,17 @@ void Relay::lose(int rank, const std::string& why, Evidence evidence, Clock::tim
   judge(now);
 }
 
+void Relay::notice_sleep(Clock::time_point now) {
+  const auto slept = slept_between(pace_, last_look_, now);
+  if (slept == Clock::duration(0)) return;
+  last_look_ = now;
+  for (Member& one : members_) one.heard = std::min(now, one.heard + slept);
+  begun_ = std::min(now, begun_ + slept);
+}
+
 void Relay::tick(Clock::time_point now) {
-  if (was_asleep(pace_, last_tick_, now)) {
-    for (Member& one : members_) one.heard = now;
-    begun_ = now;
-  }
-  last_tick_ = now;
+  notice_sleep(now);
+  last_look_ = now;
   const std::uint32_t known = known_to_all();
   log_.forget(known);
   const auto patience = 3 * pace_.silence / 2;  // within the silence a rank turns away from a hub that is lost

@@ -25,10 +25,10 @@ class RollCall {
     ++rounds_;
     unreached_.clear();
   }
-  // This rank slept: nothing that it has not heard until now counts against anybody.
-  void forget() {
-    asked_.clear();
-    heard_.clear();
+  // This rank slept for so long until now: that time counts against nobody.
+  void slept(std::chrono::steady_clock::duration time, Time now) {
+    for (auto* const times : {&asked_, &heard_})
+      for (auto& [rank, when] : *times) when = std::min(now, when + time);
   }
   void end() { *this = RollCall(); }
 

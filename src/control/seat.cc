@@ -33,7 +33,7 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
       pace_(pace),
       log_(static_cast<int>(hosts_.size())),
       heard_(now),
-      last_tick_(now) {
+      last_look_(now) {
   if (rank == 0) relay_.emplace(0, hosts_, log_, Farewells(), pace, now, std::vector<Clock::time_point>(), false);
 }
 
@@ -191,19 +191,15 @@ void Seat::ended(int rank, Clock::time_point now) {
 
 void Seat::look(Clock::time_point now) {
   if (is_over_ || !is_hub()) return;
+  notice_sleep(now);
   relay_->judge(now);
   take_relayed();
 }
 
 void Seat::tick(Clock::time_point now) {
   if (is_over_) return;
-  if (was_asleep(pace_, last_tick_, now)) {
-    heard_ = now;
-    if (without_hub_since_) without_hub_since_ = now;
-    roll_call_.forget();
-    notice_sleep(now);
-  }
-  last_tick_ = now;
+  notice_sleep(now);
+  last_look_ = now;
   if (is_hub()) {
     relay_->tick(now);
     take_relayed();
@@ -236,6 +232,7 @@ void Seat::take_relayed() {
 
 void Seat::request(ControlMessage message, Clock::time_point now) {
   if (is_over_) return;
+  notice_sleep(now);
   if (const auto* poison = std::get_if<Notice>(&message); poison && log_.has_failed(poison->communicator)) return;
   if (auto* vote = std::get_if<Vote>(&message)) {
     if (vote->on == Vote::On::making && !log_.can_make(vote->communicator, vote->ranks)) return;
@@ -297,7 +294,7 @@ void Seat::answer(const Probe& probe) {
   Answer reply = histories_.answer(probe);
   reply.notice.peer = rank_;
   if (relay_)
-    relay_->received(rank_, reply, last_tick_);
+    relay_->received(rank_, reply, last_look_);
   else
     outgoing_.push_back({hub_, std::move(reply)});
 }

@@ -82,9 +82,7 @@ class Seat {
   bool is_asked(int rank) const;
   void ask_for_signs_of_life(Clock::time_point now);
   void doubt_silent_candidates(Clock::time_point now);
-  void notice_sleep(Clock::time_point now) {
-    if (!is_hub() && now - last_tick_ > pace_.silence / 2) woke_ = now;
-  }
+  void notice_sleep(Clock::time_point now);
   void fence(int by, const std::string& why);
   void settle(const Notice& notice);
   void answer(const Probe& probe);
@@ -99,7 +97,7 @@ class Seat {
   int hub_ = 0;
   bool is_enlisted_ = true;
   bool is_over_ = false;
-  Clock::time_point heard_, last_tick_;
+  Clock::time_point heard_, last_look_;
   std::map<int, Doubt> doubts_;  // lower ranks that did not answer as the hub
   std::optional<Clock::time_point> without_hub_since_;
   RollCall roll_call_;

@@ -5,6 +5,18 @@
 
 namespace tutti::internal {
 
+// Before anything else that happens when it wakes.
+void Seat::notice_sleep(Clock::time_point now) {
+  if (!is_hub() && now - last_look_ > pace_.silence / 2) woke_ = now;
+  if (relay_) relay_->notice_sleep(now);
+  const auto slept = slept_between(pace_, last_look_, now);
+  if (slept == Clock::duration(0)) return;
+  last_look_ = now;
+  heard_ = std::min(now, heard_ + slept);
+  if (without_hub_since_) without_hub_since_ = std::min(now, *without_hub_since_ + slept);
+  roll_call_.slept(slept, now);
+}
+
 // Whether that rank is to give signs of life: it may become the hub, or a member of this rank.
 bool Seat::is_asked(int rank) const {
   if (!roll_call_.is_on() || rank == rank_ || log_.is_gone(rank) || doubts_.contains(rank)) return false;

@@ -80,6 +80,7 @@ class Handshake {
   // Bytes to be sent, each handed out once; also after a failure, when they tell the other end why.
   std::vector<std::byte> take_output();
 
+  bool awaits_verdict() const { return stage_ == Stage::verdict; }  // this end has said its proof
   bool done() const { return wanted_ == 0 && failure_ == Failure::none; }
   bool failed() const { return failure_ != Failure::none; }
   Failure failure() const { return failure_; }

@@ -26,12 +26,12 @@ constexpr std::chrono::milliseconds kGraceAfterLoss{200};
 // At a timeout all ranks are asked whether they are in the call. They have that long to answer: a machine that others
 // use too may give their control threads no processor for a while.
 constexpr std::chrono::milliseconds kSurveyWithin{2000};
-// If all are in it, a peer may know better who holds the call up. So it is let time out first. Of the longer time at
+// A peer that is in the call may know better who holds it up. So it is let time out first. kGraceForWhoKnows counts at
 // most a fourth of the timeout.
 constexpr std::chrono::milliseconds kLeastGrace{300}, kGraceForWhoKnows{1000};
 
 // A look counts at most a fourth of the timeout, so that several are needed; but at least that much.
-constexpr std::chrono::milliseconds kLeastCounted{1};
+constexpr std::chrono::milliseconds kLeastCounted{1}, kLeastCountedOfSurvey{100};
 
 std::string seconds(BackoffPolicy::Clock::duration time) {
   char text[32];
@@ -115,7 +115,8 @@ std::string Group::name_of_timeout() const {
 void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
   const auto timeout = current_timeout();
-  if (!stall_.look(moves(), now, std::max(timeout / 4, kLeastCounted))) return ledger_.history()->waits_no_more();
+  const auto least = stall_.has_surveyed() ? kLeastCountedOfSurvey : kLeastCounted;
+  if (!stall_.look(moves(), now, std::max(timeout / 4, least))) return ledger_.history()->waits_no_more();
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || !failure_->goes_on()) return;
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
@@ -135,9 +136,8 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     answers_.forget();
     job_->control().survey(members_.job_ranks(), id_, told_as_, current_->sequence);
   }
-  const auto absent = waited <= timeout
-                          ? std::nullopt
-                          : answers_.absent_from(current_->sequence, rank(), waited > timeout + kSurveyWithin);
+  const bool is_late = waited > timeout + kSurveyWithin;
+  const auto absent = waited <= timeout ? std::nullopt : answers_.absent_from(current_->sequence, rank(), is_late);
   const bool may_know = answers_.has_entered(peer, current_->sequence);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
   const bool is_beyond = answers_.is_beyond(peer, current_->sequence);
@@ -148,7 +148,8 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
   } else if (absent && !absent->empty()) {
     accuse({ErrorCode::timeout, absent->front(),
             answers_.absence_of(*absent, current_->call()) + " after " + seconds(waited) + name_of_timeout()});
-  } else if (absent && waited > timeout + kLeastGrace + (may_know ? std::min(timeout / 4, kGraceForWhoKnows) : 0ms)) {
+  } else if (absent && waited > timeout + (is_late ? kSurveyWithin : kLeastGrace) +
+                                    (may_know ? std::min(timeout / 4, kGraceForWhoKnows) : 0ms)) {
     accuse({ErrorCode::timeout, peer,
             answers_.standing_of(peer, current_->call(), takes) + " after " + seconds(waited) + name_of_timeout()});
   } else if (stall_.is_time_to_warn(settings.warn_after)) {

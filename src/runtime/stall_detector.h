@@ -49,6 +49,7 @@ class StallDetector {
     if (waited_ <= after || surveyed_) return false;
     return surveyed_ = true;
   }
+  bool has_surveyed() const { return surveyed_; }
 
   // How long something has been so, as far as looks can say.
   class Lasting {

@@ -128,17 +128,6 @@ class Inbox {
     return found;
   }
 
-  // Whether the answer to a farewell comes in time.
-  bool is_answered(milliseconds limit = milliseconds(10'000)) {
-    bool found = false;
-    wait(limit, [&] {
-      for (const Notice& notice : state_->notices)
-        found = found || notice.kind == Notice::Kind::agreed || notice.kind == Notice::Kind::differed;
-      return found;
-    });
-    return found;
-  }
-
   std::size_t count(Notice::Kind kind) {
     const std::lock_guard lock(state_->mutex);
     return static_cast<std::size_t>(std::count_if(state_->notices.begin(), state_->notices.end(),

@@ -144,43 +144,5 @@ TEST(SeatSilence, AHubThatGoesBackSaysItsGoodbyeAndHandsOnWhatItHeard) {
   EXPECT_EQ(kinds, (std::vector{index(Enlistment{}), index(Goodbye{})}));
 }
 
-// It hears of the hub's end before its own clock has told it that it slept.
-TEST(SeatSilence, WhoWakesUpWithTheHubsEndDoesNotGoOnAlone) {
-  SimulatedJob job(one_host(4), kUsual, 10);
-  job.run(milliseconds(1000));
-  job.stop(1);
-  job.run(milliseconds(100));
-  job.kill(0);
-  job.run(milliseconds(7000));
-  ASSERT_TRUE(job.has_heard(2, Kind::lost, 1));
-  job.stop(2);
-  job.stop(3);
-  job.go_on(1);
-  job.run(milliseconds(15'000));
-  EXPECT_TRUE(job.has_heard(1, Kind::lost, 2));
-  EXPECT_FALSE(may_go_on(job, 1));
-  job.go_on(2);
-  job.run(milliseconds(1000));
-  EXPECT_TRUE(may_go_on(job, 2));
-}
-
-// Rank 1 has given rank 2 up, which has not heard so, and then stands still itself. One of them may go on, not both.
-TEST(SeatSilence, WhoStoodStillForLongDoesNotGoOnAlone) {
-  SimulatedJob job(one_host(3), kUsual, 8753);
-  job.run(milliseconds(1000));
-  job.stop(0);
-  job.stop(2);
-  job.run(milliseconds(7000));
-  ASSERT_TRUE(job.has_heard(1, Kind::lost, 2));
-  job.stop(1);
-  job.go_on(2);
-  job.run(milliseconds(20'000));
-  EXPECT_TRUE(job.has_heard(2, Kind::lost, 1));
-  EXPECT_FALSE(may_go_on(job, 2));
-  job.go_on(1);
-  job.run(milliseconds(1000));
-  EXPECT_TRUE(may_go_on(job, 1));
-}
-
 }  // namespace
 }  // namespace tutti::internal

@@ -107,12 +107,14 @@ TEST_F(Strictness, ADriverWithOneLockLetsNobodyInWhileMemoryIsFreed) {
   std::thread frees([&] { memory.reset(); });
   // Nobody else is in the driver: whoever has its lock frees, and keeps it until the gate opens.
   EXPECT_TRUE(comes_true([] { return fake::is_driver_locked(); }));
-  std::atomic<bool> opens{false};
+  std::atomic<bool> begins{false}, opens{false};
   bool was_let_in_early = true;
   std::thread asks([&] {
+    begins = true;
     is_idle(held.get());
     was_let_in_early = !opens;
   });
+  EXPECT_TRUE(comes_true([&] { return begins.load(); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // for `asks` to get in, if it could
   opens = true;
   gate.signal(1);

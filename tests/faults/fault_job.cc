@@ -156,7 +156,11 @@ bool FaultJob::all(const std::function<bool(const Rank&)>& is_so, const std::fun
 // The number of a process that has ended is its own until ~FaultJob() or listen() has waited for it.
 void FaultJob::signal(int number, int signal) {
   const Rank& one = rank(number);
-  if (!one.status) ::kill(one.process, signal);
+  if (one.status) return;
+  ::kill(one.process, signal);
+  // What is done to another rank next comes when all threads stand still: else this one may tell some of the others.
+  siginfo_t none{};
+  if (signal == SIGSTOP) ::waitid(P_PID, static_cast<id_t>(one.process), &none, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void FaultJob::close_input() {

@@ -53,7 +53,7 @@ class NetworkCourse {
   // at_most_missed: so long the network may be away, and nobody notices. On a machine that others use too it is away
   // for longer than it was to be.
   NetworkCourse(const NetworkPlan& plan, const TwoHosts& hosts, NetworkTally& tally,
-                Clock::duration at_most_missed = kSilence / 5)
+                Clock::duration at_most_missed = 2 * kSilence / 5)
       : plan_(plan), hosts_(hosts), tally_(tally), at_most_missed_(at_most_missed), job_(plan.job, &hosts) {}
   ~NetworkCourse() { hosts_.restore(); }
 

@@ -183,7 +183,7 @@ TEST_P(RandomFaults, EverySurvivorTellsTheSameStoryInTime) {
       course.run(tally);
       is_seen = !course.has_paused_for_long();
     }
-    if (!is_seen) std::printf("seed %d: the pause was too long each time\n", seed);
+    EXPECT_TRUE(is_seen) << "seed " << seed << ": the pause was too long each time";
   }
   tally.print();
 }

@@ -15,7 +15,8 @@
 namespace tutti::internal {
 
 // A port of the loopback at which nobody was a moment ago, nor at the local socket where ranks without a secret meet.
-// The system gives none of these ports to who connects: a connection of another test could get it before the job does.
+// The system gives none of these ports to a socket that connects: else a connection of another test could get it before
+// the job does.
 inline std::uint16_t free_port() {
   const auto can_be_bound = [](const Endpoint& place) {
     const Socket socket(::socket(place.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -219,6 +221,48 @@ TEST_P(Verdict, ADeathIsHeardWithinASecondAlsoIfAForkedChildLivesOn) {
         ranks.kill(r);
       }
     }
+}
+
+// Rank 1 waits for rank 0, and that for rank 2, which is stopped and says nothing. Rank 1 is the first to wait for too
+// long. What ranks 0 and 1 say.
+std::vector<std::string> said_of_a_stopped_rank_behind_another() {
+  constexpr int kRanks = 3;
+  const std::uint16_t port = free_port();
+  Stories stories;
+  Processes ranks(kRanks, [&](int r, const Processes::Report& report) {
+    Settings settings = meeting_at(port, "shm", r, kRanks);
+    settings.heartbeat_timeout = 60s;
+    Communicator world = Communicator::join(settings);
+    world.barrier();
+    report('j');
+    if (r == 2) ::pause();
+    world.set_timeout(4s);
+    std::this_thread::sleep_for(r == 0 ? 200ms : 100ms);
+    try {
+      std::int32_t value = 1;
+      world.broadcast(std::span(&value, 1), 2, {.algorithm = Algorithm::chain});
+    } catch (const Error& error) {
+      stories.tell(r, error);
+    }
+    report('h');
+    ::pause();
+  });
+  for (int r = 0; r < kRanks; ++r) EXPECT_EQ(ranks.next_report(), 'j');
+  ranks.signal(2, SIGSTOP);
+  for (int r = 0; r < 2; ++r) EXPECT_EQ(ranks.next_report(), 'h');
+  for (int r = 0; r < kRanks; ++r) ranks.kill(r);
+  return {stories.of(0), stories.of(1)};
+}
+
+// Rank 0 knows better who holds the call up, if only by a second, in which it may get no processor: it may try again.
+TEST(VerdictOnTheSilent, ARankThatDoesNotAnswerIsNamedAndNotTheOneThatWaitsForIt) {
+  const auto is_right = [](const std::string& story) {
+    return story.starts_with("timeout 2: rank 2 does not answer in broadcast #2");
+  };
+  std::vector<std::string> said;
+  for (int tries = 0; tries < 3 && !(said.size() == 2 && is_right(said[0]) && is_right(said[1])); ++tries)
+    said = said_of_a_stopped_rank_behind_another();
+  for (const std::string& story : said) EXPECT_TRUE(is_right(story)) << story;
 }
 
 }  // namespace

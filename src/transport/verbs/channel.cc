@@ -29,18 +29,15 @@ Channel::~Channel() {
 // Waits until all that was written is at the peer: its memory goes when this end does.
 void Channel::leave() {
   if (withdrawn_ || !connection_.is_usable()) return;
-  const auto deadline = std::chrono::steady_clock::now() + kLongestLeaving;
+  auto deadline = std::chrono::steady_clock::now() + kLongestLeaving;
   const std::uint64_t last = connection_.pair().written();
   if (last == 0) return;
   bool asked = false, done = false;
-  // A thread that got no processor until the deadline still looks.
-  const auto is_over = [&](unsigned tries) {
-    return tries > kTriesBetweenLooks && std::chrono::steady_clock::now() >= deadline;
-  };
-  for (unsigned tries = 0; !done && !is_over(tries); ++tries) {
+  for (unsigned tries = 0; !done && (tries == 0 || std::chrono::steady_clock::now() < deadline); ++tries) {
     if (tries % kTriesBetweenLooks == 0) connection_.look_for_hang_up();
     if (!connection_.failed().empty()) return;  // a peer that has gone answers nothing
-    if (!asked) asked = connection_.joined().write({}, connection_.joined().at(0), Word::credit, true);
+    if (!asked && (asked = connection_.joined().write({}, connection_.joined().at(0), Word::credit, true)))
+      deadline = std::chrono::steady_clock::now() + kLongestLeaving;  // this thread may have got no processor before
     const std::size_t count = connection_.pair().poll(events_);
     for (const Event& event : std::span(events_).first(count))
       done |= event.kind == Event::Kind::failed || (event.kind == Event::Kind::done && asked && event.count > last);

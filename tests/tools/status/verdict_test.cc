@@ -73,10 +73,12 @@ TEST(StatusVerdict, NamesARankThatIsInTheCallAndWaitsForNobody) {
 }
 
 TEST(StatusVerdict, SaysThatARankHasWaitedForAMoment) {
-  EXPECT_THAT(verdict_on({waiting(0, 5, 1), waiting(1, 5, 2, 50'000), idle(2, 5)}),
-              HasSubstr("Rank 1 is in all_reduce #5 (float32 x 2, sum) too and has waited for rank 2 for 0.1 s only."));
-  EXPECT_THAT(verdict_on({waiting(0, 5, 1), waiting(1, 4, 2, 10'000), idle(2, 5)}),
-              HasSubstr("it is in all_reduce #4 (float32 x 2, sum), and has waited for rank 2 for 0.0 s only there."));
+  EXPECT_THAT(
+      verdict_on({waiting(0, 5, 1), waiting(1, 5, 2, 50'000), idle(2, 5)}),
+      HasSubstr("Rank 1 is in all_reduce #5 (float32 x 2, sum) too and has waited for rank 2 for less than 0.1 s."));
+  EXPECT_THAT(
+      verdict_on({waiting(0, 5, 1), waiting(1, 4, 2, 10'000), idle(2, 5)}),
+      HasSubstr("it is in all_reduce #4 (float32 x 2, sum) and has waited for rank 2 for less than 0.1 s there."));
 }
 
 TEST(StatusVerdict, FollowsARankIntoAnotherCommunicator) {

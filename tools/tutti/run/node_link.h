@@ -34,7 +34,7 @@ class NodeLink {
   const std::string& why_closed() const { return why_; }
   const Handshake& handshake() const { return handshake_; }
   Clock::time_point heard() const { return heard_; }  // when something came last
-  void count_silence_from(Clock::time_point time) { heard_ = time; }
+  void forgive(Clock::duration silence) { heard_ = std::min(Clock::now(), heard_ + silence); }
 
  private:
   void read();

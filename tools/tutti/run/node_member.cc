@@ -107,11 +107,11 @@ void NodeMember::tick() {
     connect_again("it did not answer in time");
   }
   if (over_ || now < next_tick_) return;
-  const bool forgives = was_stopped(settings_, now - next_tick_);
+  const auto stopped = stopped_for(settings_, now - next_tick_);
   next_tick_ = now + tick_of(settings_);
   if (!arrived_) return wait_on();
   const auto silence = silence_of(settings_);
-  if (forgives) link_->count_silence_from(now);
+  link_->forgive(stopped);
   link_->send({});
   if (now - link_->heard() < silence) return;
   end(fmt::format("the job has failed: node 0 is lost ({})", silent_for(silence)));

@@ -17,9 +17,10 @@ namespace tutti::internal::tools {
 inline std::chrono::milliseconds tick_of(const Settings& settings) {
   return std::min(std::chrono::milliseconds(1000), settings.connect_timeout / 2);
 }
-// Whether a tick is so late that this launcher was stopped itself: then it blames nobody.
-inline bool was_stopped(const Settings& settings, std::chrono::steady_clock::duration late) {
-  return late > settings.connect_timeout;
+// If a tick is so late that this launcher was stopped itself, that time does not count against the others.
+inline std::chrono::steady_clock::duration stopped_for(const Settings& settings,
+                                                       std::chrono::steady_clock::duration late) {
+  return late > settings.connect_timeout ? late : std::chrono::steady_clock::duration(0);
 }
 
 inline std::chrono::milliseconds silence_of(const Settings& settings) { return 3 * settings.connect_timeout; }

@@ -128,12 +128,12 @@ void NodeZero::hear_nodes() {
 void NodeZero::tick() {
   const auto now = Clock::now();
   if (now < next_tick_) return;
-  const bool forgives = was_stopped(settings_, now - next_tick_);
+  const auto stopped = stopped_for(settings_, now - next_tick_);
   next_tick_ = now + tick_of(settings_);
   const auto silence = silence_of(settings_);
   for (const Link& link : links_) {
     if (!link) continue;
-    if (forgives) link->count_silence_from(now);
+    link->forgive(stopped);
     link->send({});
     if (now - link->heard() >= silence) link->close(silent_for(silence));
   }

@@ -64,7 +64,7 @@ class RankOutput {
     std::string line;           // what has come of it and is not yet written
     std::size_t written = 0;    // bytes of the same line that are, while it is the target's open one
     bool after_return = false;  // the last byte was \r: a \n ends the same line
-    Clock::time_point last{};   // when something came
+    Clock::time_point last{};   // when something came, or it last had to wait for its reader
   };
   bool read_from(Stream& stream);  // false: it has ended
   static void take(Stream& stream, std::string_view text);

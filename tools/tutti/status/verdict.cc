@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace tutti::internal::tools {
@@ -27,10 +28,10 @@ std::string in_words(const Edge& edge) {
                      edge.communicator->name);
 }
 
-std::string whom_it_waits_for(const RankReport& rank, const CommunicatorReport& there) {
+// Else others would be blamed for what it waits for.
+std::string whom_it_waits_for(const CommunicatorReport& there) {
   if (!there.waits_for) return "waits for nobody";
-  return fmt::format("has waited for rank {} for {} only", there.waits_for->rank,
-                     age(rank.time_us - there.waits_for->since_us));
+  return fmt::format("has waited for rank {} for less than 0.1 s", there.waits_for->rank);
 }
 
 // The rank that `edge` leads to waits for nobody, or only for a moment: what of it?
@@ -45,15 +46,15 @@ std::string blame(const RankReport* straggler, const Edge& edge) {
     return fmt::format("{} has not entered {}: it has no communicator {}", who, call.name(), edge.communicator->name);
   if (!there->error_text.empty()) return fmt::format("{} says that {} has failed", who, there->name);
   if (!there->last || there->last->number < call.number) {
-    const std::string before = !there->last          ? "it has made no call yet"
-                               : there->is_in_call() ? fmt::format("it is in {}, and {} there", there->last->name(),
-                                                                   whom_it_waits_for(*straggler, *there))
-                                                     : fmt::format("it completed {} {} ago", there->last->name(),
-                                                                   age(straggler->time_us - *there->last->end_us));
+    const std::string before =
+        !there->last          ? "it has made no call yet"
+        : there->is_in_call() ? fmt::format("it is in {} and {} there", there->last->name(), whom_it_waits_for(*there))
+                              : fmt::format("it completed {} {} ago", there->last->name(),
+                                            age(straggler->time_us - *there->last->end_us));
     return fmt::format("{} has not entered {}: {}", who, call.name(), before);
   }
   if (there->last->number == call.number && there->is_in_call())
-    return fmt::format("{} is in {} too and {}{}", who, call.name(), whom_it_waits_for(*straggler, *there),
+    return fmt::format("{} is in {} too and {}{}", who, call.name(), whom_it_waits_for(*there),
                        there->waits_for ? ""
                                         : ": it computes, waits for a device, or started the call and does not look "
                                           "after it");
@@ -82,15 +83,16 @@ std::string verdict_on(const std::vector<RankReport>& reports) {
   std::map<int, Edge> long_wait, short_wait;  // of each rank the longest one; nobody is blamed for a short one
   for (const RankReport& report : reports) {
     by_rank[report.rank] = &report;
+    std::optional<Edge> wait;
     std::int64_t longest = 0;
     for (const CommunicatorReport& communicator : report.communicators) {
       if (!communicator.waits_for || !communicator.is_in_call() || !communicator.error_text.empty()) continue;
       const std::int64_t waited = report.time_us - communicator.waits_for->since_us;
       if (waited < longest) continue;
       longest = waited;
-      (waited < kWorthNamingUs ? short_wait : long_wait)
-          .insert_or_assign(report.rank, Edge{report.rank, communicator.waits_for->rank, &communicator});
+      wait = Edge{report.rank, communicator.waits_for->rank, &communicator};
     }
+    if (wait) (longest < kWorthNamingUs ? short_wait : long_wait).insert_or_assign(report.rank, *wait);
   }
   std::map<int, Blamed> blamed;
   std::map<std::set<int>, std::vector<Edge>> cycles;
