@@ -10,19 +10,19 @@ COMPUTING = "x = 1\nwhile True: x = x * 1103515245 + 12345 & 0xffffffff"
 
 
 @contextmanager
-def group_with_quota(cores):
+def group_with_quota(cores, period_us=PERIOD_US):
     """A new cgroup whose processes have so many cores together, as long as it lasts. OSError where this may not be."""
-    name = f"tutti-compare-{os.getpid()}"
+    name = f"tutti-quota-{os.getpid()}"
     old = Path("/sys/fs/cgroup/cpu")  # cgroup v1
     group = (old if old.is_dir() else Path("/sys/fs/cgroup")) / name
     group.mkdir()
     try:
-        quota = round(cores * PERIOD_US)
+        quota = round(cores * period_us)
         if old.is_dir():
-            (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (group / "cpu.cfs_period_us").write_text(str(period_us))
             (group / "cpu.cfs_quota_us").write_text(str(quota))
         else:
-            (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+            (group / "cpu.max").write_text(f"{quota} {period_us}")
         yield group
     finally:
         group.rmdir()
