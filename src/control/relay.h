@@ -44,8 +44,8 @@ struct Pace {
   static Pace of(std::chrono::milliseconds heartbeat_timeout);
 };
 
-// How long this process slept (stopped, swapped out, suspended) since it last looked, in a tick; 0 if it did not. It
-// does not blame the others for that time: it takes what it has heard of them for that much newer.
+// How long this process slept (stopped, swapped out, suspended) since it last looked, but for one tick; 0 if it did
+// not. That time does not count against the others.
 Clock::duration slept_between(const Pace& pace, Clock::time_point last_look, Clock::time_point now);
 
 // Why a rank is lost, called "it": its number differs between communicators.
@@ -82,7 +82,7 @@ class Relay {
   void replay(const std::vector<std::pair<int, ControlMessage>>& said, Clock::time_point now);
   void lose(int rank, const std::string& why, Evidence evidence, Clock::time_point now);
   void tick(Clock::time_point now);
-  void notice_sleep(Clock::time_point now);  // a tick does; before anything is judged that comes first
+  void notice_sleep(Clock::time_point now);  // tick() does; whoever makes it judge otherwise calls this before
   void judge(Clock::time_point now);
   // When it is time to judge, if that is before the next tick.
   std::optional<Clock::time_point> due() const;
@@ -110,6 +110,7 @@ class Relay {
     std::string why;
     Evidence evidence;
     Clock::time_point until;  // then it is judged
+    bool has_slept = false;   // this process has meanwhile
   };
   struct Member {
     Clock::time_point heard;

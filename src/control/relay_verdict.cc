@@ -63,6 +63,10 @@ void Relay::notice_sleep(Clock::time_point now) {
   last_look_ = now;
   for (Member& one : members_) one.heard = std::min(now, one.heard + slept);
   begun_ = std::min(now, begun_ + slept);
+  // A suspect may have spoken meanwhile: that is read first. Once only, or ranks that sleep again and again never
+  // judge.
+  for (auto& [rank, suspicion] : suspicions_)
+    if (!std::exchange(suspicion.has_slept, true)) suspicion.until = std::max(suspicion.until, now + kAfterClosing);
 }
 
 void Relay::tick(Clock::time_point now) {

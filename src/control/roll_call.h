@@ -25,7 +25,7 @@ class RollCall {
     ++rounds_;
     unreached_.clear();
   }
-  // This rank slept for so long until now: that time counts against nobody.
+  // This rank slept until now: so much time counts against nobody.
   void slept(std::chrono::steady_clock::duration time, Time now) {
     for (auto* const times : {&asked_, &heard_})
       for (auto& [rank, when] : *times) when = std::min(now, when + time);

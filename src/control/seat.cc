@@ -33,6 +33,7 @@ Seat::Seat(int rank, std::vector<int> hosts, const Pace& pace, Clock::time_point
       pace_(pace),
       log_(static_cast<int>(hosts_.size())),
       heard_(now),
+      last_tick_(now),
       last_look_(now) {
   if (rank == 0) relay_.emplace(0, hosts_, log_, Farewells(), pace, now, std::vector<Clock::time_point>(), false);
 }
@@ -199,7 +200,7 @@ void Seat::look(Clock::time_point now) {
 void Seat::tick(Clock::time_point now) {
   if (is_over_) return;
   notice_sleep(now);
-  last_look_ = now;
+  last_tick_ = last_look_ = now;
   if (is_hub()) {
     relay_->tick(now);
     take_relayed();

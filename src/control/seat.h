@@ -97,7 +97,7 @@ class Seat {
   int hub_ = 0;
   bool is_enlisted_ = true;
   bool is_over_ = false;
-  Clock::time_point heard_, last_look_;
+  Clock::time_point heard_, last_tick_, last_look_;
   std::map<int, Doubt> doubts_;  // lower ranks that did not answer as the hub
   std::optional<Clock::time_point> without_hub_since_;
   RollCall roll_call_;

@@ -5,9 +5,9 @@
 
 namespace tutti::internal {
 
-// Before anything else that happens when it wakes.
+// Before anything is judged. What was said while this rank slept may be read until the next tick.
 void Seat::notice_sleep(Clock::time_point now) {
-  if (!is_hub() && now - last_look_ > pace_.silence / 2) woke_ = now;
+  if (!is_hub() && now - last_tick_ > pace_.silence / 2) woke_ = now;
   if (relay_) relay_->notice_sleep(now);
   const auto slept = slept_between(pace_, last_look_, now);
   if (slept == Clock::duration(0)) return;

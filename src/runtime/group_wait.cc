@@ -30,8 +30,9 @@ constexpr std::chrono::milliseconds kSurveyWithin{2000};
 // most a fourth of the timeout.
 constexpr std::chrono::milliseconds kLeastGrace{300}, kGraceForWhoKnows{1000};
 
-// A look counts at most a fourth of the timeout, so that several are needed; but at least that much.
-constexpr std::chrono::milliseconds kLeastCounted{1}, kLeastCountedOfSurvey{100};
+// A look counts at most a fourth of the timeout, so that several are needed; but at least 1 ms. While a survey is under
+// way it counts at most kCountedOfSurvey.
+constexpr std::chrono::milliseconds kLeastCounted{1}, kCountedOfSurvey{500};
 
 std::string seconds(BackoffPolicy::Clock::duration time) {
   char text[32];
@@ -115,8 +116,8 @@ std::string Group::name_of_timeout() const {
 void Group::watch(BackoffPolicy::Clock::time_point now) {
   const Settings& settings = job_->settings();
   const auto timeout = current_timeout();
-  const auto least = stall_.has_surveyed() ? kLeastCountedOfSurvey : kLeastCounted;
-  if (!stall_.look(moves(), now, std::max(timeout / 4, least))) return ledger_.history()->waits_no_more();
+  const auto longest_gap = stall_.has_surveyed() ? kCountedOfSurvey : std::max(timeout / 4, kLeastCounted);
+  if (!stall_.look(moves(), now, longest_gap)) return ledger_.history()->waits_no_more();
   const auto waited = stall_.waited();
   if (waited < kWorthALook || current_ == nullptr || cut_off_ || !failure_->goes_on()) return;
   if (stall_.is_lost_for(!failure_->is_well(), kGraceAfterLoss)) return fail_by_loss();
@@ -136,8 +137,9 @@ void Group::watch(BackoffPolicy::Clock::time_point now) {
     answers_.forget();
     job_->control().survey(members_.job_ranks(), id_, told_as_, current_->sequence);
   }
-  const bool is_late = waited > timeout + kSurveyWithin;
-  const auto absent = waited <= timeout ? std::nullopt : answers_.absent_from(current_->sequence, rank(), is_late);
+  auto absent = waited <= timeout ? std::nullopt : answers_.absent_from(current_->sequence, rank(), false);
+  const bool is_late = !absent && waited > timeout + kSurveyWithin;
+  if (is_late) absent = answers_.absent_from(current_->sequence, rank(), true);
   const bool may_know = answers_.has_entered(peer, current_->sequence);
   const bool local = job_->host_of(members_.job_rank_of(peer)) == job_->host_of(job_->rank());
   const bool is_beyond = answers_.is_beyond(peer, current_->sequence);

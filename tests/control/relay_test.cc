@@ -171,6 +171,21 @@ TEST(Relay, AHubThatSleptBlamesNobody) {
   EXPECT_EQ(hub.log.size(), 0u);
 }
 
+// It has been suspected before. What it has said meanwhile is read first.
+TEST(Relay, AHubThatSleptHearsASuspectBeforeItJudges) {
+  Hub hub(4);
+  for (int s = 1; s <= 16; ++s) {
+    for (const int rank : {1, 2}) hub.relay.received(rank, Ping{}, at(1000 * s));
+    hub.relay.tick(at(1000 * s));
+  }
+  for (const int rank : {1, 2}) hub.relay.received(rank, Ping{}, at(16'001));
+  hub.relay.notice_sleep(at(20'000));
+  for (const int rank : {1, 2, 3}) hub.relay.received(rank, Ping{}, at(20'000));
+  hub.relay.judge(at(20'100));
+  hub.relay.tick(at(20'101));
+  EXPECT_EQ(hub.log.size(), 0u);
+}
+
 // The new hub, rank 1 of 4, waits for all that are there, and takes over what any of them knows.
 TEST(Relay, ANewHubCompletesTheLogOfAll) {
   EventLog log(4);
