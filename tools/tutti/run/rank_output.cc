@@ -164,8 +164,14 @@ void RankOutput::end_line(Target& target) {
   target.returned = false;
 }
 
-bool RankOutput::has_all_written() const {
-  return streams_.empty() && std::ranges::all_of(targets_, [](const auto& t) { return t->writer.waiting() == 0; });
+// Where a write has just failed, nothing waits either: then there is a sentence about that to be written.
+bool RankOutput::has_all_written() {
+  const auto nothing_waits = [this] {
+    return std::ranges::all_of(targets_, [](const auto& target) { return target->writer.waiting() == 0; });
+  };
+  if (!streams_.empty() || !nothing_waits()) return false;
+  for (const auto& target : targets_) look_at(*target);
+  return nothing_waits();
 }
 
 std::uint64_t RankOutput::written() const {

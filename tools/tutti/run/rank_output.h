@@ -42,7 +42,7 @@ class RankOutput {
   void await(std::vector<pollfd>& fds, int& timeout_ms) const;
   void forward(std::span<const pollfd> polled);
 
-  bool has_all_written() const;                // all pipes have ended, and their readers have what came of them
+  bool has_all_written();                      // all pipes have ended, and their readers have what came of them
   std::uint64_t written() const;               // bytes, since the start: tells a slow reader from none
   bool has_failed() const { return failed_; }  // a write has, and not because the reader has left
   void drop();                                 // gives up what its readers do not read
