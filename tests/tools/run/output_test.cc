@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "brief.h"
 #include "tools/shell.h"
 
 namespace tutti::internal::tools {
@@ -168,7 +169,7 @@ TEST_F(RunOutput, WhatIsShownOfALongLineCounts) {
 
 // Also if the write fails just when the ranks have ended: one job in a hundred or so.
 TEST_F(RunOutput, OutputThatCannotBeWrittenFailsTheJobInWords) {
-  for (int jobs = 0; jobs < 200 && !HasFailure(); ++jobs) {
+  for (int jobs = 0; jobs < (kBrief ? 20 : 200) && !HasFailure(); ++jobs) {
     const Result run = shell("$TUTTI run -n 2 --tag echo words > /dev/full");
     EXPECT_EQ(run.status, 1);
     EXPECT_THAT(run.err, HasSubstr("tutti run: cannot write the output of the ranks: No space left on device\n"));
